@@ -1,0 +1,101 @@
+// The layer: projections to q, k, v, heads, attention, heads merged, output projection. One implementation for every
+// layout and for both lessons; CausalMultiHeadAttention and CausalSelfAttention differ in their constructors only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <torch/nn/module.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+
+#include "attention/attention_core.h"
+#include "attention/heads.h"
+#include "config/attention_config.h"
+
+namespace attn {
+
+/// Everything a forward pass is given.
+struct AttentionInput {
+  at::Tensor x;  ///< (B, T, d_model)
+};
+
+/// Everything it returns.
+struct AttentionOutput {
+  at::Tensor output;                   ///< (B, T, d_model)
+  std::optional<at::Tensor> weights;   ///< (B, H, T, T) before dropout; absent: this engine has none.
+};
+
+/// What the projections gave: one tensor for the fused layouts, three for the separate one.
+struct Projections {
+  std::optional<at::Tensor> qkv;           ///< (B, T, 3*H*d_k)
+  std::optional<QueryKeyValue> separate;   ///< (B, T, H*d_k) each
+};
+
+/// The pipeline of named steps. Derives from nn::Module, not nn::Cloneable, whose clone() would give a subclass's
+/// object back as the base class.
+class MultiHeadAttentionImpl : public torch::nn::Module {
+ public:
+  /// Parameters are drawn on the CPU in float32 from torch's generator. `core` defaults to the explicit engine.
+  /// Throws ConfigError when the config is not valid.
+  explicit MultiHeadAttentionImpl(const AttentionConfig& config, std::shared_ptr<const AttentionCore> core = nullptr);
+
+  /// x (B, T, d_model) of the parameters' dtype and device, T <= max_seq_len. Throws ShapeError.
+  AttentionOutput forward(const at::Tensor& x);
+
+  /// The same, each step announced to `observer`.
+  AttentionOutput forward(const AttentionInput& input, AttentionObserver* observer = nullptr);
+
+  /// The part between q, k, v and context, with this layer's scale and dropout; `mask` as in AttentionCoreOptions.
+  AttentionCoreOutput attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                             const std::optional<at::Tensor>& mask, AttentionObserver* observer = nullptr);
+
+  /// The mask that a forward pass of this length applies, (T, T) bool; absent when the layer is not causal.
+  std::optional<at::Tensor> mask(std::int64_t length) const;
+
+  const AttentionConfig& config() const { return config_; }
+
+  /// Switches the causal mask off or on again; the buffer stays.
+  void set_causal(bool causal) { config_.causal = causal; }
+
+  // A cast to another dtype leaves the boolean mask boolean (LibTorch would cast it too).
+  void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Device device, bool non_blocking = false) override;
+
+ protected:
+  virtual Projections project_qkv(const at::Tensor& x, AttentionObserver* observer);
+  virtual QueryKeyValue split_qkv(const Projections& projections);
+  virtual at::Tensor merge_context(const at::Tensor& context);
+  virtual at::Tensor project_output(const at::Tensor& merged);
+
+  AttentionConfig config_;
+  std::vector<torch::nn::Linear> qkv_layers_;   ///< one (fused layouts) or three: q, k, v.
+  torch::nn::Linear output_layer_{nullptr};
+
+ private:
+  std::shared_ptr<const AttentionCore> core_;
+  torch::nn::Dropout output_dropout_{nullptr};
+  at::Tensor causal_mask_;                      ///< buffer `causal_mask` (max_seq_len, max_seq_len), bool; only when causal.
+};
+
+TORCH_MODULE(MultiHeadAttention);
+
+/// Lesson 2's layer: fused thirds (c_attn, c_proj), with bias, causal.
+class CausalMultiHeadAttentionImpl : public MultiHeadAttentionImpl {
+ public:
+  CausalMultiHeadAttentionImpl(std::int64_t d_model, std::int64_t num_heads, std::int64_t max_seq_len = 1024);
+};
+TORCH_MODULE(CausalMultiHeadAttention);
+
+/// Lesson 1's layer: q, k, v of each head side by side (qkv_proj, o_proj), causal.
+class CausalSelfAttentionImpl : public MultiHeadAttentionImpl {
+ public:
+  CausalSelfAttentionImpl(std::int64_t embed_dim, std::int64_t num_heads, std::int64_t max_seq_len, bool bias = false,
+                          double dropout = 0.1);
+};
+TORCH_MODULE(CausalSelfAttention);
+
+}  // namespace attn

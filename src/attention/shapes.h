@@ -1,0 +1,28 @@
+// The legend of shapes, and the one way to check one. Every tensor in this library is described in these letters:
+//
+//   B batch · T sequence length (T_q queries, T_k keys where they differ) · d_model width of a token
+//   H query heads · d_k width of one head
+//
+//   x (B, T, d_model)   q, k, v (B, H, T, d_k)   scores, weights (B, H, T, T)   context (B, H, T, d_k)
+//   output (B, T, d_model)
+//
+// Queries are rows, keys are columns, everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace attn {
+
+inline constexpr std::int64_t kAnySize = -1;
+
+/// Throws ShapeError `query: expected shape (2, -1, 4) (-1 is any), got (2, 3)` unless rank and every size agree.
+void check_shape(const at::Tensor& tensor, std::string_view name, const std::vector<std::int64_t>& expected);
+
+/// Throws ShapeError unless both tensors have the same dtype and device.
+void check_same_kind(const at::Tensor& tensor, std::string_view name, const at::Tensor& other, std::string_view other_name);
+
+}  // namespace attn

@@ -1,0 +1,33 @@
+// The one list of checks: names, what each asks, and the way to run them. `cli`, `report`, the help, the tests and
+// the README's table all read this list. No LibTorch.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "checks/check.h"
+
+namespace attn {
+
+/// One entry of the list, for people.
+struct CheckInfo {
+  std::string name;      ///< "row-sums"
+  std::string question;  ///< one line: what must hold.
+  std::string needs;     ///< what the subject must show: "weights"; "-" for nothing beside outputs.
+};
+
+const std::vector<CheckInfo>& check_list();
+
+struct VerifyOptions {
+  std::vector<std::string> only;   ///< names; empty: all. Unknown names throw ConfigError with the nearest known one.
+  std::vector<std::string> skip;
+  /// Told before each check, for a progress line: name, its number from 0, how many.
+  std::function<void(const std::string& name, std::size_t index, std::size_t total)> progress;
+};
+
+/// Builds the config's layer and judges it. A check that throws does not stop the others.
+/// Throws what make_experiment() throws.
+VerifyResult verify_attention(const RunConfig& config, const VerifyOptions& options = {});
+
+}  // namespace attn

@@ -1,0 +1,55 @@
+// Small helpers for words and numbers as people read them. No I/O, no state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attn {
+
+/// The choice nearest to `word` by edit distance, if it is near enough to be what was meant
+/// (at most a third of the word's letters differ, a swap of neighbours counts once).
+std::optional<std::string> closest_match(std::string_view word, const std::vector<std::string>& choices);
+
+/// `unknown check "causal-leek"; did you mean "causality"?`, or, with no near choice, `...; known: a, b, c`.
+std::string unknown_word(std::string_view kind, std::string_view word, const std::vector<std::string>& choices);
+
+/// `a, b, c`.
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+/// `"text"` for an error message: control characters and invalid UTF-8 escaped, cut after `max_length` characters.
+std::string quoted(std::string_view text, std::size_t max_length = 60);
+
+/// The text with control characters and invalid UTF-8 escaped (`\n`, `\x1b`), so that it cannot move a terminal's cursor.
+std::string printable(std::string_view text);
+
+/// The whole of `text` as a decimal integer; absent for anything else (sign "+", spaces, fractions, overflow).
+std::optional<std::int64_t> parse_int64(std::string_view text);
+
+/// `(2, 4, 8, 8)`.
+std::string format_shape(const std::vector<std::int64_t>& shape);
+
+/// `512 B`, `1.50 KiB`, `3.25 GiB`: binary units, three significant digits.
+std::string format_bytes(std::uint64_t bytes);
+
+/// `12,345,678`.
+std::string format_count(std::uint64_t count);
+
+/// A number for a table: `digits` significant digits, trailing zeros dropped, `nan`, `inf`, `-inf` by name.
+std::string format_number(double value, int digits = 4);
+
+/// Offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, no overlong forms); absent when all is valid.
+std::optional<std::size_t> find_invalid_utf8(std::string_view text);
+
+/// The code points of valid UTF-8. Throws nothing; an invalid byte becomes U+FFFD.
+std::vector<char32_t> code_points(std::string_view text);
+
+/// How many terminal columns the text takes: 0 for combining marks, 2 for wide East Asian characters, else 1.
+std::size_t display_width(std::string_view text);
+
+/// The text with spaces added up to `width` columns; `align_right` puts them in front. Longer text is left as it is.
+std::string padded(std::string_view text, std::size_t width, bool align_right = false);
+
+}  // namespace attn
