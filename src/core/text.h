@@ -9,20 +9,21 @@
 
 namespace attn {
 
-/// The choice nearest to `word` by edit distance, if it is near enough to be what was meant
-/// (at most a third of the word's letters differ, a swap of neighbours counts once).
+/// The choice nearest to `word` by edit distance, if it is near enough to be what was meant: at most a third of the
+/// letters of the longer of both differ; a swap of neighbours counts once, upper and lower case not at all.
 std::optional<std::string> closest_match(std::string_view word, const std::vector<std::string>& choices);
 
-/// `unknown check "causal-leek"; did you mean "causality"?`, or, with no near choice, `...; known: a, b, c`.
+/// `unknown check "casuality"; did you mean "causality"?`, or, with no near choice, `...; known: a, b, c`.
 std::string unknown_word(std::string_view kind, std::string_view word, const std::vector<std::string>& choices);
 
 /// `a, b, c`.
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
-/// `"text"` for an error message: control characters and invalid UTF-8 escaped, cut after `max_length` characters.
+/// `"text"` for an error message: as printable(), `"` and `\` escaped too, cut after `max_length` characters (`"so lon..."`).
 std::string quoted(std::string_view text, std::size_t max_length = 60);
 
-/// The text with control characters and invalid UTF-8 escaped (`\n`, `\x1b`), so that it cannot move a terminal's cursor.
+/// The text with control characters, direction marks and invalid UTF-8 escaped (`\n`, `\x1b`, `\u202e`), so that it
+/// cannot move a terminal's cursor or hide what it says.
 std::string printable(std::string_view text);
 
 /// The whole of `text` as a decimal integer; absent for anything else (sign "+", spaces, fractions, overflow).
