@@ -14,7 +14,9 @@ inline constexpr std::size_t kMaxJsonBytes = std::size_t{16} << 20;  ///< a larg
 inline constexpr int kMaxJsonDepth = 64;                             ///< objects in arrays in objects ...
 
 /// Parses one JSON document. Throws ConfigError "source_name: line 3, column 7: what is wrong":
-/// syntax, duplicate key (with its JSON pointer), depth, size, invalid UTF-8, byte order mark, integer beyond 64 bits.
-nlohmann::json parse_strict_json(std::string_view text, const std::string& source_name);
+/// syntax, duplicate key (with its JSON pointer), depth, size, invalid UTF-8, byte order mark, integer beyond 64 bits,
+/// number beyond double. Columns count characters, not bytes. NaN, Infinity and comments are syntax errors.
+nlohmann::json parse_strict_json(std::string_view text, const std::string& source_name,
+                                 std::size_t max_bytes = kMaxJsonBytes);
 
 }  // namespace attn
