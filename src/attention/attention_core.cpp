@@ -1,1 +1,67 @@
-// to be written
+#include "attention/attention_core.h"
+
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
+
+#include <limits>
+
+#include "attention/distinct.h"
+#include "attention/shapes.h"
+
+namespace attn {
+
+AttentionCoreOutput AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                          const AttentionCoreOptions& options, AttentionObserver* observer) const {
+  std::vector<std::int64_t> key_shape = q.sizes().vec();  // (..., T_k, d_k)
+  key_shape.at(key_shape.size() - 2) = kAnySize;
+  check_shape(k, "k", key_shape);
+  check_shape(v, "v", k.sizes().vec());
+  check_same_kind(k, "k", q, "q");
+  check_same_kind(v, "v", q, "q");
+
+  const at::Tensor scores = announce(observer, Step::kScores, compute_scores(q, k));  // (..., T_q, T_k)
+  const at::Tensor scaled = announce(observer, Step::kScaledScores, scale_scores(scores, options.scale));
+  const at::Tensor masked = announce(observer, Step::kMaskedScores, mask_scores(scaled, options.mask));
+  const at::Tensor weights = announce(observer, Step::kWeights, normalize_scores(masked, options.mask));
+  const at::Tensor dropped = announce(observer, Step::kDroppedWeights, drop_weights(weights, options.dropout));
+  const at::Tensor context = announce(observer, Step::kContext, mix_values(dropped, v));  // (..., T_q, d_k)
+  return {context, weights};
+}
+
+at::Tensor AttentionCore::compute_scores(const at::Tensor& q, const at::Tensor& k) const {
+  return at::matmul(q, k.transpose(-2, -1));
+}
+
+at::Tensor AttentionCore::scale_scores(const at::Tensor& scores, double scale) const { return scores * scale; }
+
+at::Tensor AttentionCore::mask_scores(const at::Tensor& scaled_scores, const std::optional<at::Tensor>& mask) const {
+  if (!mask.has_value()) return distinct(scaled_scores);
+  return scaled_scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
+}
+
+at::Tensor AttentionCore::normalize_scores(const at::Tensor& masked_scores,
+                                           const std::optional<at::Tensor>& mask) const {
+  if (!mask.has_value()) return at::softmax(masked_scores, -1);
+  const at::Tensor sees_no_key = mask->any(-1, /*keepdim=*/true).logical_not();  // (..., T_q, 1)
+  if (!sees_no_key.any().item<bool>()) return at::softmax(masked_scores, -1);
+  // Softmax of a row of -inf is NaN, and so is its gradient, even where the result is replaced. So such a row goes
+  // through softmax as zeros, and its weights are replaced by 0 afterwards.
+  return at::softmax(masked_scores.masked_fill(sees_no_key, 0.0), -1).masked_fill(sees_no_key, 0.0);
+}
+
+at::Tensor AttentionCore::drop_weights(const at::Tensor& weights, double dropout) const {
+  if (dropout == 0.0) return distinct(weights);
+  return at::dropout(weights, dropout, /*train=*/true);
+}
+
+at::Tensor AttentionCore::mix_values(const at::Tensor& dropped_weights, const at::Tensor& v) const {
+  return at::matmul(dropped_weights, v);
+}
+
+AttentionCoreOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                                 const AttentionCoreOptions& options, AttentionObserver* observer) {
+  return AttentionCore().attend(q, k, v, options, observer);
+}
+
+}  // namespace attn

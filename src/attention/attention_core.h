@@ -14,14 +14,15 @@ namespace attn {
 
 /// What attention is told beside q, k and v.
 struct AttentionCoreOptions {
-  double scale = 1.0;               ///< usually 1/sqrt(d_k).
-  std::optional<at::Tensor> mask;   ///< bool, true = may look, broadcastable to (..., T_q, T_k); absent: every key is visible.
-  double dropout = 0.0;             ///< share of weights set to 0, the rest scaled by 1/(1 - dropout). 0 in evaluation.
+  double scale = 1.0;  ///< usually 1/sqrt(d_k).
+  std::optional<at::Tensor>
+      mask;              ///< bool, true = may look, broadcastable to (..., T_q, T_k); absent: every key is visible.
+  double dropout = 0.0;  ///< share of weights set to 0, the rest scaled by 1/(1 - dropout). 0 in evaluation.
 };
 
 struct AttentionCoreOutput {
-  at::Tensor context;                   ///< (..., T_q, d_k)
-  std::optional<at::Tensor> weights;    ///< (..., T_q, T_k) before dropout; absent: this engine has none.
+  at::Tensor context;                 ///< (..., T_q, d_k)
+  std::optional<at::Tensor> weights;  ///< (..., T_q, T_k) before dropout; absent: this engine has none.
 };
 
 /// The explicit engine. Works on any number of leading axes: (B, H, T, d_k) or (B, T, d_k).
@@ -30,7 +31,8 @@ class AttentionCore {
   virtual ~AttentionCore() = default;
 
   /// q (..., T_q, d_k), k and v (..., T_k, d_k), all of one dtype and device. Throws ShapeError.
-  /// A query that may look at no key gets weights 0 and context 0, and finite gradients.
+  /// A query that may look at no key gets weights 0 and context 0, and finite gradients. A query whose visible scores
+  /// are all -inf, or hold NaN or +inf, gets NaN: what overflowed is never turned into a finite number.
   virtual AttentionCoreOutput attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                      const AttentionCoreOptions& options, AttentionObserver* observer = nullptr) const;
 
@@ -38,13 +40,14 @@ class AttentionCore {
   virtual at::Tensor compute_scores(const at::Tensor& q, const at::Tensor& k) const;
   virtual at::Tensor scale_scores(const at::Tensor& scores, double scale) const;
   virtual at::Tensor mask_scores(const at::Tensor& scaled_scores, const std::optional<at::Tensor>& mask) const;
-  virtual at::Tensor normalize_scores(const at::Tensor& masked_scores) const;
+  virtual at::Tensor normalize_scores(const at::Tensor& masked_scores, const std::optional<at::Tensor>& mask) const;
   virtual at::Tensor drop_weights(const at::Tensor& weights, double dropout) const;
   virtual at::Tensor mix_values(const at::Tensor& dropped_weights, const at::Tensor& v) const;
 };
 
 /// The explicit engine as a function, for use without a module.
 AttentionCoreOutput scaled_dot_product_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                                 const AttentionCoreOptions& options, AttentionObserver* observer = nullptr);
+                                                 const AttentionCoreOptions& options,
+                                                 AttentionObserver* observer = nullptr);
 
 }  // namespace attn

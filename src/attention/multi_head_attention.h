@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <torch/nn/module.h>
-#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
@@ -24,14 +23,14 @@ struct AttentionInput {
 
 /// Everything it returns.
 struct AttentionOutput {
-  at::Tensor output;                   ///< (B, T, d_model)
-  std::optional<at::Tensor> weights;   ///< (B, H, T, T) before dropout; absent: this engine has none.
+  at::Tensor output;                  ///< (B, T, d_model)
+  std::optional<at::Tensor> weights;  ///< (B, H, T, T) before dropout; absent: this engine has none.
 };
 
 /// What the projections gave: one tensor for the fused layouts, three for the separate one.
 struct Projections {
-  std::optional<at::Tensor> qkv;           ///< (B, T, 3*H*d_k)
-  std::optional<QueryKeyValue> separate;   ///< (B, T, H*d_k) each
+  std::optional<at::Tensor> qkv;          ///< (B, T, 3*H*d_k)
+  std::optional<QueryKeyValue> separate;  ///< (B, T, H*d_k) each
 };
 
 /// The pipeline of named steps. Derives from nn::Module, not nn::Cloneable, whose clone() would give a subclass's
@@ -57,8 +56,11 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
 
   const AttentionConfig& config() const { return config_; }
 
-  /// Switches the causal mask off or on again; the buffer stays.
-  void set_causal(bool causal) { config_.causal = causal; }
+  /// Switches the causal mask off or on, for a proof that it matters.
+  void set_causal(bool causal);
+
+  /// Another dropout probability, 0 <= dropout < 1. Throws ConfigError.
+  void set_dropout(double dropout);
 
   // A cast to another dtype leaves the boolean mask boolean (LibTorch would cast it too).
   void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
@@ -66,19 +68,20 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   void to(torch::Device device, bool non_blocking = false) override;
 
  protected:
-  virtual Projections project_qkv(const at::Tensor& x, AttentionObserver* observer);
+  virtual Projections project_qkv(const at::Tensor& x);
   virtual QueryKeyValue split_qkv(const Projections& projections);
   virtual at::Tensor merge_context(const at::Tensor& context);
   virtual at::Tensor project_output(const at::Tensor& merged);
 
   AttentionConfig config_;
-  std::vector<torch::nn::Linear> qkv_layers_;   ///< one (fused layouts) or three: q, k, v.
+  std::vector<torch::nn::Linear> qkv_layers_;  ///< one (fused layouts) or three: q, k, v.
   torch::nn::Linear output_layer_{nullptr};
 
  private:
+  void restore_boolean_mask();
+
   std::shared_ptr<const AttentionCore> core_;
-  torch::nn::Dropout output_dropout_{nullptr};
-  at::Tensor causal_mask_;                      ///< buffer `causal_mask` (max_seq_len, max_seq_len), bool; only when causal.
+  at::Tensor causal_mask_;  ///< buffer `causal_mask` (max_seq_len, max_seq_len), bool; undefined unless causal.
 };
 
 TORCH_MODULE(MultiHeadAttention);

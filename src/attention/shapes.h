@@ -23,6 +23,7 @@ inline constexpr std::int64_t kAnySize = -1;
 void check_shape(const at::Tensor& tensor, std::string_view name, const std::vector<std::int64_t>& expected);
 
 /// Throws ShapeError unless both tensors have the same dtype and device.
-void check_same_kind(const at::Tensor& tensor, std::string_view name, const at::Tensor& other, std::string_view other_name);
+void check_same_kind(const at::Tensor& tensor, std::string_view name, const at::Tensor& other,
+                     std::string_view other_name);
 
 }  // namespace attn

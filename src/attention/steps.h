@@ -19,27 +19,40 @@ enum class Step {
   kQProj,              ///< three projections (separate layout)    (B, T, H*d_k)
   kKProj,
   kVProj,
-  kQ,                  ///< queries, split into heads              (B, H, T, d_k)
+  kQ,  ///< queries, split into heads              (B, H, T, d_k)
   kK,
   kV,
-  kScores,             ///< q k^T                                  (B, H, T, T)
-  kScaledScores,       ///< scores / sqrt(d_k)
-  kMaskedScores,       ///< -inf where a query may not look
-  kWeights,            ///< softmax over the keys, before dropout
-  kDroppedWeights,     ///< after dropout
-  kContext,            ///< weights v                              (B, H, T, d_k)
-  kMerged,             ///< heads side by side again               (B, T, H*d_k)
-  kProjected,          ///< after the output projection            (B, T, d_model)
-  kOutput,             ///< after the output's dropout             (B, T, d_model)
+  kScores,          ///< q k^T                                  (B, H, T, T)
+  kScaledScores,    ///< scores / sqrt(d_k)
+  kMaskedScores,    ///< -inf where a query may not look
+  kWeights,         ///< softmax over the keys, before dropout
+  kDroppedWeights,  ///< after dropout
+  kContext,         ///< weights v                              (B, H, T, d_k)
+  kMerged,          ///< heads side by side again               (B, T, H*d_k)
+  kProjected,       ///< after the output projection            (B, T, d_model)
+  kOutput,          ///< after the output's dropout             (B, T, d_model)
 };
 
-inline constexpr std::array kStepNames = {
-    std::string_view{"tokens"}, std::string_view{"token_embedding"}, std::string_view{"position_embedding"},
-    std::string_view{"x"}, std::string_view{"qkv"}, std::string_view{"q_proj"}, std::string_view{"k_proj"},
-    std::string_view{"v_proj"}, std::string_view{"q"}, std::string_view{"k"}, std::string_view{"v"},
-    std::string_view{"scores"}, std::string_view{"scaled_scores"}, std::string_view{"masked_scores"},
-    std::string_view{"weights"}, std::string_view{"dropped_weights"}, std::string_view{"context"},
-    std::string_view{"merged"}, std::string_view{"projected"}, std::string_view{"output"}};
+inline constexpr std::array kStepNames = {std::string_view{"tokens"},
+                                          std::string_view{"token_embedding"},
+                                          std::string_view{"position_embedding"},
+                                          std::string_view{"x"},
+                                          std::string_view{"qkv"},
+                                          std::string_view{"q_proj"},
+                                          std::string_view{"k_proj"},
+                                          std::string_view{"v_proj"},
+                                          std::string_view{"q"},
+                                          std::string_view{"k"},
+                                          std::string_view{"v"},
+                                          std::string_view{"scores"},
+                                          std::string_view{"scaled_scores"},
+                                          std::string_view{"masked_scores"},
+                                          std::string_view{"weights"},
+                                          std::string_view{"dropped_weights"},
+                                          std::string_view{"context"},
+                                          std::string_view{"merged"},
+                                          std::string_view{"projected"},
+                                          std::string_view{"output"}};
 static_assert(kStepNames.size() == static_cast<std::size_t>(Step::kOutput) + 1);
 
 constexpr std::string_view step_name(Step step) { return kStepNames[static_cast<std::size_t>(step)]; }
