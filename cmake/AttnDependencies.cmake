@@ -1,5 +1,7 @@
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
+# Without this a JSON value turns silently into any number, string or bool.
+target_compile_definitions(nlohmann_json::nlohmann_json INTERFACE JSON_USE_IMPLICIT_CONVERSIONS=0)
 
 # Debian's libdeflate and stb bring no CMake package.
 find_path(ATTN_STB_INCLUDE stb/stb_image_write.h REQUIRED)
