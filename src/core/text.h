@@ -19,7 +19,8 @@ std::string unknown_word(std::string_view kind, std::string_view word, const std
 /// `a, b, c`.
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
-/// `"text"` for an error message: as printable(), `"` and `\` escaped too, cut after `max_length` characters (`"so lon..."`).
+/// `"text"` for an error message: as printable(), `"` and `\` escaped too, cut after `max_length` characters (`"so
+/// lon..."`). Write attn::quoted where the text is a std::string: std::quoted of <iomanip> would be found as well.
 std::string quoted(std::string_view text, std::size_t max_length = 60);
 
 /// The text with control characters, direction marks and invalid UTF-8 escaped (`\n`, `\x1b`, `\u202e`), so that it
@@ -41,7 +42,8 @@ std::string format_count(std::uint64_t count);
 /// A number for a table: `digits` significant digits, trailing zeros dropped, `nan`, `inf`, `-inf` by name.
 std::string format_number(double value, int digits = 4);
 
-/// Offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, no overlong forms); absent when all is valid.
+/// Offset of the first byte that is not valid UTF-8 (RFC 3629: no surrogates, no overlong forms); absent when all is
+/// valid.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 /// The code points of valid UTF-8. Throws nothing; an invalid byte becomes U+FFFD.

@@ -102,14 +102,14 @@ class StrictBuilder {
       while (offset > 0 && is_word_character(text_[offset - 1])) --offset;
       std::size_t end = offset + 1;
       while (end < text_.size() && is_word_character(text_[end])) ++end;
-      what.insert(found + kInvalidLiteral.size(), " " + quoted(text_.substr(offset, end - offset), 20));
+      what.insert(found + kInvalidLiteral.size(), " " + attn::quoted(text_.substr(offset, end - offset), 20));
     }
     fail(offset, what);
   }
 
  private:
   [[noreturn]] void fail(std::size_t offset, const std::string& what) const {
-    throw ConfigError(source_name_ + ": " + place(text_, offset) + ": " + what);
+    throw ConfigError(printable(source_name_) + ": " + place(text_, offset) + ": " + what);
   }
 
   std::size_t read() const { return static_cast<std::size_t>(cursor_ - text_.data()); }
@@ -195,7 +195,7 @@ class StrictBuilder {
 }  // namespace
 
 nlohmann::json parse_strict_json(std::string_view text, const std::string& source_name, std::size_t max_bytes) {
-  const auto fail = [&](const std::string& what) { throw ConfigError(source_name + ": " + what); };
+  const auto fail = [&](const std::string& what) { throw ConfigError(printable(source_name) + ": " + what); };
   if (text.size() > max_bytes) {
     fail(format_bytes(text.size()) + " of JSON, expected at most " + format_bytes(max_bytes));
   }
@@ -203,7 +203,7 @@ nlohmann::json parse_strict_json(std::string_view text, const std::string& sourc
     fail("line 1, column 1: starts with a byte order mark, expected UTF-8 without one");
   }
   if (const auto offset = find_invalid_utf8(text)) {
-    fail(place(text, *offset) + ": invalid UTF-8 " + quoted(text.substr(*offset, 1)));
+    fail(place(text, *offset) + ": invalid UTF-8 " + attn::quoted(text.substr(*offset, 1)));
   }
   if (const std::size_t offset = text.find('\0'); offset != std::string_view::npos) {
     fail(place(text, offset) + ": a zero byte, expected text");  // the parser would take it for the end
