@@ -11,44 +11,57 @@
 
 namespace attn {
 
-/// The numbers at the ends of the colour bar.
+/// The numbers at the ends of the colour bar, both finite, low < high.
 struct ColorScale {
   double low = 0.0;
   double high = 1.0;
 };
 
-/// One map and what is written round it.
+/// One map and what is written above it.
 struct HeatmapPanel {
-  const Matrix* values = nullptr;   ///< (T_q, T_k); not owned.
-  std::string title;                ///< above the panel of an overview: "head 2".
+  const Matrix* values = nullptr;  ///< (T_q, T_k); not owned.
+  std::string title;               ///< "head 2", in an overview.
 };
 
 struct HeatmapOptions {
-  std::string title;                         ///< layer facts, first line above the picture.
-  std::string subtitle;                      ///< second line: what is shown, and its scale.
+  std::string title;     ///< layer facts, above the picture, wrapped where it is wider.
+  std::string subtitle;  ///< below it: what is shown, and its scale.
   ColorScale scale;
-  std::vector<bool> visible;                 ///< T_q * T_k; a cell that is not visible is drawn as masked. Empty: all visible.
-  std::vector<std::string> query_labels;     ///< T_q words, or empty for positions. Thinned where there is no room.
-  std::vector<std::string> key_labels;       ///< T_k words, or empty for positions.
+  std::vector<bool> visible;              ///< T_q * T_k; empty: all visible.
+  std::vector<std::string> query_labels;  ///< T_q words. Empty: positions, aligned to the last key: row i of T_q is
+                                          ///< position i + (T_k - T_q), or i where there are more queries than keys.
+  std::vector<std::string> key_labels;    ///< T_k words, or empty for positions from 0.
 };
+
+/// How one cell is drawn. In this order: masked when not visible, whatever its value (-inf of masked scores, too);
+/// kNanColor; kInfinityColor for an infinity where the query may look; else viridis, values beyond the scale's ends
+/// as its ends.
+Rgb cell_color(double value, bool visible, const ColorScale& scale);
 
 /// The smallest and largest finite visible value of all panels; {0, 1} when there is none. Equal ends are widened.
 ColorScale range_of(const std::vector<HeatmapPanel>& panels, const std::vector<bool>& visible);
 
-/// One map with labels, axes ("query" down, "key" across) and colour bar.
+/// One map with labels, axes ("query" down, "key" across), colour bar, and a legend of the colours in it that are no
+/// value (masked, nan, inf). Labels are thinned to every 2nd, 5th, 10th ... where rows are smaller than letters.
+/// Throws as layout_of() in layout.h does.
 Image draw_heatmap(const HeatmapPanel& panel, const HeatmapOptions& options);
 
-/// All panels in a grid with one colour bar. All panels have one shape.
+/// All panels in a grid, row by row, each below its title, with one colour bar and one set of labels. All panels have
+/// one shape. Throws as draw_heatmap().
 Image draw_overview(const std::vector<HeatmapPanel>& panels, const HeatmapOptions& options);
 
-/// Pixels of one cell for a matrix of this size: a whole number of at least 1.
-std::int64_t cell_size(std::int64_t rows, std::int64_t cols, bool overview);
-
-/// Where the cell (row, col) of a single heatmap starts, for tests and for index.json.
+/// A pixel of a picture, from its top left corner.
 struct PixelPosition {
   std::int64_t x = 0;
   std::int64_t y = 0;
 };
-PixelPosition heatmap_cell_origin(const HeatmapPanel& panel, const HeatmapOptions& options, std::int64_t row, std::int64_t col);
+
+/// Where the cells of a single heatmap are: cell (i, j) is the square with the corner
+/// (first_cell.x + j * cell, first_cell.y + i * cell). For whoever reads values back from the picture.
+struct CellGrid {
+  PixelPosition first_cell;
+  std::int64_t cell = 0;
+};
+CellGrid heatmap_cell_grid(const HeatmapPanel& panel, const HeatmapOptions& options);
 
 }  // namespace attn

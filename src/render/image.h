@@ -12,11 +12,14 @@ struct Rgb {
   friend bool operator==(const Rgb&, const Rgb&) = default;
 };
 
+/// The largest width and height that we draw and encode: viewers still open it, and its bytes fit the encoder's int.
+inline constexpr std::int64_t kMaxImageSide = 16384;
+
 /// Pixels by row from the top left corner.
 struct Image {
   std::int64_t width = 0;
   std::int64_t height = 0;
-  std::vector<Rgb> pixels;   ///< width * height.
+  std::vector<Rgb> pixels;  ///< width * height.
 
   Image() = default;
   Image(std::int64_t width_, std::int64_t height_, Rgb fill);

@@ -7,7 +7,8 @@
 
 namespace attn {
 
-/// 8-bit RGB. Throws Error for an empty image, or one too large for the encoder (its bytes must fit a 32-bit int).
+/// 8-bit RGB. The same image gives the same bytes. Throws Error for an image with no pixel or with a side over
+/// kMaxImageSide, ResourceError when memory runs out.
 std::string encode_png(const Image& image);
 
 }  // namespace attn
