@@ -27,9 +27,12 @@ ensure_packages() {
       die "packages are missing and there is no way to become root. Run: apt-get install ${missing[*]}"
   fi
   say "installing ${missing[*]}"
-  "${as_root[@]}" apt-get update -qq || say "apt-get update failed; trying with the lists that are there"
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2 ||
-    die "apt-get could not install: ${missing[*]}"
+  local log=$root/.deps/apt.log
+  mkdir -p "$root/.deps"
+  "${as_root[@]}" apt-get update -qq >"$log" 2>&1 || say "apt-get update failed; trying with the lists that are there"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1 ||
+    { cat "$log" >&2; die "apt-get could not install: ${missing[*]}"; }
 }
 
 # Compilers at work at once: one per core, but a file that includes LibTorch takes over 1 GB.

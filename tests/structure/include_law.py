@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "render": ["files", "core"],
     "report": ["trace", "checks", "render", "experiment", "attention", "config", "files", "core"],
     "cli": ["report", "trace", "checks", "render", "experiment", "attention", "config", "files", "core"],
-    "main.cpp": ["cli"],
+    "main.cpp": ["cli", "report", "trace", "checks", "render", "experiment", "attention", "config", "files", "core"],
 }
 
 # report turns records into text: of the rooms that compute it sees the records only.

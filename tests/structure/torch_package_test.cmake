@@ -5,12 +5,15 @@ cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH tests_dir)
 cmake_path(GET tests_dir PARENT_PATH repository)
 file(REMOVE_RECURSE "${WORK}")
 
-# A project that only looks for LibTorch, without the repository's own .deps.
+# A project that only looks for LibTorch, and only where it is told to: not in the system, not in the repository's .deps.
 file(COPY "${repository}/cmake/AttnTorch.cmake" "${repository}/cmake/AttnCudaTargets.cmake" DESTINATION "${WORK}/project/cmake")
 file(WRITE "${WORK}/project/CMakeLists.txt" [[
 cmake_minimum_required(VERSION 3.25)
 project(finds_torch LANGUAGES CXX)
 list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_SOURCE_DIR}/cmake")
+foreach(place CMAKE_SYSTEM_PATH SYSTEM_ENVIRONMENT_PATH PACKAGE_REGISTRY)
+  set(CMAKE_FIND_USE_${place} OFF)
+endforeach()
 include(AttnTorch)
 message(STATUS "accepted")
 ]])
@@ -41,7 +44,8 @@ endfunction()
 # Configures the project with these arguments; its output must hold `expected` and say whether it was accepted.
 function(expect outcome expected)
   file(REMOVE_RECURSE "${WORK}/build")
-  execute_process(COMMAND "${CMAKE_COMMAND}" -G Ninja -S "${WORK}/project" -B "${WORK}/build" ${ARGN}
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env --unset=CMAKE_PREFIX_PATH --unset=Torch_DIR
+                          "${CMAKE_COMMAND}" -G Ninja -S "${WORK}/project" -B "${WORK}/build" ${ARGN}
                   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   string(REGEX REPLACE "[ \n]+" " " words "${output}")  # CMake breaks the lines of a message
   string(FIND "${words}" "${expected}" place)
@@ -71,19 +75,17 @@ make_torch(cuda 2.6.0 "if(NOT TARGET torch::cudart OR NOT TARGET caffe2::nvrtc)
   message(FATAL_ERROR \"asked for the CUDA toolkit\")
 endif()")
 
-set(isolated -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF
-             -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH=OFF)
-expect(accepted "LibTorch 2.6.0" "-DCMAKE_PREFIX_PATH=${WORK}/good" ${isolated})
-expect(accepted "LibTorch 2.13.0" "-DCMAKE_PREFIX_PATH=${WORK}/with+signs (1)" ${isolated})
-expect(accepted "LibTorch 2.6.0" "-DCMAKE_PREFIX_PATH=${WORK}/cuda" ${isolated})
-expect(refused "LibTorch was not found. Run scripts/setup" "-DCMAKE_PREFIX_PATH=${WORK}/nowhere" ${isolated})
-expect(refused "is too old: 2.6 or newer is needed. Run scripts/setup" "-DCMAKE_PREFIX_PATH=${WORK}/too_old" ${isolated})
-expect(refused "was built with the old C++ ABI" "-DCMAKE_PREFIX_PATH=${WORK}/old_abi" ${isolated})
-expect(refused "was built with the old C++ ABI" "-DCMAKE_PREFIX_PATH=${WORK}/old_abi_target" ${isolated})
+expect(accepted "LibTorch 2.6.0" "-DCMAKE_PREFIX_PATH=${WORK}/good")
+expect(accepted "LibTorch 2.13.0" "-DCMAKE_PREFIX_PATH=${WORK}/with+signs (1)")
+expect(accepted "LibTorch 2.6.0" "-DCMAKE_PREFIX_PATH=${WORK}/cuda")
+expect(refused "LibTorch was not found. Run scripts/setup" "-DCMAKE_PREFIX_PATH=${WORK}/nowhere")
+expect(refused "is too old: 2.6 or newer is needed. Run scripts/setup" "-DCMAKE_PREFIX_PATH=${WORK}/too_old")
+expect(refused "was built with the old C++ ABI" "-DCMAKE_PREFIX_PATH=${WORK}/old_abi")
+expect(refused "was built with the old C++ ABI" "-DCMAKE_PREFIX_PATH=${WORK}/old_abi_target")
 foreach(mixed foreign_library foreign_headers foreign_caffe2 site)
-  expect(refused "Two LibTorches are mixed" "-DCMAKE_PREFIX_PATH=${WORK}/${mixed}" ${isolated})
+  expect(refused "Two LibTorches are mixed" "-DCMAKE_PREFIX_PATH=${WORK}/${mixed}")
 endforeach()
 
 # What scripts/setup chose is used when nothing is given.
 file(WRITE "${WORK}/project/.deps/torch_path" "${WORK}/good\n")
-expect(accepted "LibTorch 2.6.0: ${WORK}/good" ${isolated})
+expect(accepted "LibTorch 2.6.0: ${WORK}/good")
