@@ -19,7 +19,8 @@ namespace attn {
 /// for nested keys, VALUE as JSON, else a string); fills defaults; checks everything that can be checked without
 /// LibTorch, files named by the config included.
 /// Throws ConfigError "path: /json/pointer: what was found, what is allowed", or IoError for a file.
-RunConfig load_config(const std::optional<std::string>& path, std::istream& in, const std::vector<std::string>& set_words);
+RunConfig load_config(const std::optional<std::string>& path, std::istream& in,
+                      const std::vector<std::string>& set_words);
 
 /// The same from text. Relative paths in the text are taken from `base_folder`.
 RunConfig parse_config(std::string_view text, const std::string& source_name, const std::filesystem::path& base_folder,

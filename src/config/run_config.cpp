@@ -1,1 +1,24 @@
-// to be written
+#include "config/run_config.h"
+
+#include "config/words.h"
+
+namespace attn {
+
+std::string to_string(Dtype dtype) { return word_of(kDtypeWords, dtype); }
+std::string to_string(Mode mode) { return word_of(kModeWords, mode); }
+std::string to_string(Tokenizer tokenizer) { return word_of(kTokenizerWords, tokenizer); }
+
+std::int64_t element_size(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat64:
+      return 8;
+    case Dtype::kFloat32:
+      return 4;
+    case Dtype::kBFloat16:
+    case Dtype::kFloat16:
+      return 2;
+  }
+  throw std::logic_error("a dtype without a size");
+}
+
+}  // namespace attn

@@ -1,0 +1,66 @@
+// The words of the config file: one table a family, used for reading, writing and "did you mean" alike.
+// Private to this room.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/run_config.h"
+
+namespace attn {
+
+template <typename Value, std::size_t kCount>
+using Words = std::array<std::pair<std::string_view, Value>, kCount>;
+
+enum class InputKind { kRandom, kTensor, kText, kTokens };
+
+inline constexpr Words<ModuleKind, 2> kModuleWords{
+    {{"multi-head", ModuleKind::kMultiHead}, {"single-head", ModuleKind::kSingleHead}}};
+inline constexpr Words<QkvLayout, 3> kQkvWords{
+    {{"fused", QkvLayout::kFused}, {"fused-per-head", QkvLayout::kFusedPerHead}, {"separate", QkvLayout::kSeparate}}};
+inline constexpr Words<Positions, 3> kPositionsWords{
+    {{"learned", Positions::kLearned}, {"sinusoidal", Positions::kSinusoidal}, {"none", Positions::kNone}}};
+inline constexpr Words<Dtype, 4> kDtypeWords{{{"float32", Dtype::kFloat32},
+                                              {"float64", Dtype::kFloat64},
+                                              {"bfloat16", Dtype::kBFloat16},
+                                              {"float16", Dtype::kFloat16}}};
+inline constexpr Words<Mode, 2> kModeWords{{{"eval", Mode::kEval}, {"train", Mode::kTrain}}};
+inline constexpr Words<Tokenizer, 2> kTokenizerWords{{{"bytes", Tokenizer::kBytes}, {"words", Tokenizer::kWords}}};
+inline constexpr Words<InputKind, 4> kInputKindWords{{{"random", InputKind::kRandom},
+                                                      {"tensor", InputKind::kTensor},
+                                                      {"text", InputKind::kText},
+                                                      {"tokens", InputKind::kTokens}}};
+
+/// The word of a value. Throws std::logic_error for a value that is not in the table: our own fault.
+template <typename Value, std::size_t kCount>
+std::string word_of(const Words<Value, kCount>& words, Value value) {
+  for (const auto& [word, meaning] : words) {
+    if (meaning == value) return std::string(word);
+  }
+  throw std::logic_error("a config value without a word");
+}
+
+/// The value of a word; absent for an unknown one.
+template <typename Value, std::size_t kCount>
+std::optional<Value> value_of(const Words<Value, kCount>& words, std::string_view wanted) {
+  for (const auto& [word, meaning] : words) {
+    if (word == wanted) return meaning;
+  }
+  return std::nullopt;
+}
+
+/// All words of a family, in the order of the table.
+template <typename Value, std::size_t kCount>
+std::vector<std::string> all_words(const Words<Value, kCount>& words) {
+  std::vector<std::string> result;
+  for (const auto& entry : words) result.emplace_back(entry.first);
+  return result;
+}
+
+}  // namespace attn

@@ -1,0 +1,82 @@
+// Every file in configs/ loads, says what it is for, and means what its name says. Runs in the repository's root.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "config/config_file.h"
+#include "config/config_test_support.h"
+
+namespace attn {
+namespace {
+
+RunConfig load(const std::string& name) {
+  std::istringstream no_input;
+  return load_config("configs/" + name + ".json", no_input, {});
+}
+
+TEST(ShippedConfigs, AllLoadAndReadBackAlikeAndSayWhatTheyAreFor) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("configs")) {
+    if (entry.path().extension() != ".json") continue;
+    ++count;
+    SCOPED_TRACE(entry.path());
+    const std::string name = entry.path().stem().string();
+    const RunConfig config = load(name);
+    EXPECT_EQ(parse_config(to_json(config).dump(), config.source_name, "/nowhere"), config);
+    std::ifstream file(entry.path());
+    EXPECT_FALSE(nlohmann::json::parse(file).value("_about", "").empty());
+  }
+  EXPECT_GE(count, 7);
+}
+
+TEST(ShippedConfigs, TinyIsTheSmallCaseOfTheReadme) {
+  const RunConfig config = load("tiny");
+  EXPECT_EQ((std::vector{config.B, config.T, config.attention.d_model, config.attention.H}),
+            (std::vector<std::int64_t>{2, 8, 16, 4}));
+}
+
+TEST(ShippedConfigs, CausalSelfAttentionIsTheFirstLesson) {
+  const RunConfig config = load("causal_self_attention");
+  EXPECT_EQ(config.B, 4);
+  EXPECT_EQ(config.T, 50);
+  EXPECT_EQ(config.attention, (AttentionConfig{ModuleKind::kMultiHead, 512, 8, std::nullopt, QkvLayout::kFusedPerHead,
+                                               false, 0.1, true, 1024}));
+}
+
+TEST(ShippedConfigs, CausalMultiHeadIsTheSecondLesson) {
+  const RunConfig config = load("causal_multi_head");
+  EXPECT_EQ(config.T, 17);
+  EXPECT_EQ(config.attention,
+            (AttentionConfig{ModuleKind::kMultiHead, 64, 4, std::nullopt, QkvLayout::kFused, true, 0.0, true, 1024}));
+}
+
+TEST(ShippedConfigs, SingleHeadHasOneHeadAndSeparateProjections) {
+  const RunConfig config = load("single_head");
+  EXPECT_EQ(config.attention.module, ModuleKind::kSingleHead);
+  EXPECT_EQ(config.attention.qkv, QkvLayout::kSeparate);
+  EXPECT_EQ(config.attention.d_k(), 16);
+}
+
+TEST(ShippedConfigs, EncoderIsNotCausal) { EXPECT_FALSE(load("encoder").attention.causal); }
+
+TEST(ShippedConfigs, TextIsOneSentenceOfWords) {
+  const RunConfig config = load("text");
+  EXPECT_EQ(config.B, 1);
+  EXPECT_EQ(config.T, 19);
+  EXPECT_EQ(config.embedding->vocab_size, 15);
+}
+
+TEST(ShippedConfigs, MinilmIsATrainedLayerOnARealSentence) {
+  const RunConfig config = load("minilm_layer0");
+  EXPECT_EQ(config.B, 1);
+  EXPECT_EQ(config.T, 21);
+  EXPECT_EQ(config.attention, (AttentionConfig{ModuleKind::kMultiHead, 384, 12, std::nullopt, QkvLayout::kSeparate,
+                                               true, 0.0, false, 1024}));
+  EXPECT_EQ(config.weights, std::filesystem::absolute("configs/minilm_layer0.safetensors"));
+  EXPECT_EQ(std::get<TensorInput>(config.input).file, config.weights);
+}
+
+}  // namespace
+}  // namespace attn
