@@ -14,8 +14,8 @@ inline constexpr std::size_t kColorCount = 256;
 /// Values outside 0 ... 1, infinities too, are clamped to the ends; NaN has no place and must not come here.
 std::size_t color_index(double value);
 
-/// viridis (van der Walt and Smith 2015, CC0): 0 is dark violet, 1 is yellow, and more is lighter all the way.
-/// Clamped as color_index() says; NaN is kNanColor.
+/// viridis (van der Walt and Smith 2015, CC0): 0 is dark violet, 1 is yellow, and more is lighter (but for
+/// the rounding of neighbours to 8 bits). Clamped as color_index() says; NaN is kNanColor.
 Rgb viridis(double value);
 
 /// Cells that hold no value because the query may not look there. Told apart from every viridis colour: those with

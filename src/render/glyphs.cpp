@@ -172,7 +172,7 @@ constexpr Mark kMarks[] = {
     // two dots, ring, caron, breve
     {{0b00000, 0b01010}, U"AEIOUaeıouyY ιυ", U"ÄËÏÖÜäëïöüÿŸ¨ϊϋ"},
     {{0b00100, 0b01010, 0b00100}, U"AaUu", U"ÅåŮů"},
-    {{0b01010, 0b00100}, U"CDENRSTZcenrsz", U"ČĎĚŇŘŠŤŽčěňřšž"},
+    {{0b01010, 0b00100}, U"CDENRSTZcdenrstz", U"ČĎĚŇŘŠŤŽčďěňřšťž"},
     {{0b10001, 0b01110}, U"AGUagu", U"ĂĞŬăğŭ"},
     // bar, one dot, two acutes
     {{0b00000, 0b01110}, U"AEIOUaeıou ", U"ĀĒĪŌŪāēīōū¯"},

@@ -95,8 +95,8 @@ void paint_key_labels(Image& image, const HeatmapLayout& layout, std::int64_t pa
 
 // Both in the corner above the query labels, each beside the labels that it names.
 void paint_axis_names(Image& image, const HeatmapLayout& layout) {
-  const std::int64_t right = layout.first_map.x - kLabelGap;
-  std::int64_t y = layout.first_map.y - 2 * kLineHeight;
+  const std::int64_t right = layout.first_map.x - kCornerGap;
+  std::int64_t y = layout.first_map.y - kCornerHeight;
   for (const std::string name : {kKeyAxis, kQueryAxis}) {
     draw_text(image, right - text_width(name, kTextZoom), y, name, kFaintInk, kTextZoom);
     y += kLineHeight;
@@ -149,8 +149,8 @@ Image paint(const std::vector<HeatmapPanel>& panels, const HeatmapOptions& optio
     if (i % layout.panel_columns == 0) paint_query_labels(image, layout, i);
     if (overview) {
       const PixelPosition corner = layout.cell_origin(i, 0, 0);
-      const std::int64_t labels = i < layout.panel_columns ? layout.key_label_height + kLabelGap : 0;
-      draw_text(image, corner.x, corner.y - labels - kLineHeight, panel.title, kInk, kTextZoom);
+      const std::int64_t above = i < layout.panel_columns ? layout.head_height : kLineHeight;
+      draw_text(image, corner.x, corner.y - above, panel.title, kInk, kTextZoom);
     }
   }
   return image;

@@ -21,7 +21,8 @@ constexpr std::int64_t kBarGap = 24;
 constexpr std::int64_t kSmallestBar = 120;
 constexpr std::int64_t kBarWithFiveTicks = 200;
 constexpr std::int64_t kNarrowestTitle = 600;
-constexpr std::int64_t kLabelPitch = 9;  // rows of a capital and of what hangs below it, at zoom 1.
+constexpr std::int64_t kLabelPitch = 9;     // rows of a capital and of what hangs below it, at zoom 1.
+constexpr std::int64_t kThinnedPitch = 12;  // where there is a choice, with some air.
 
 void check_arguments(const std::vector<HeatmapPanel>& panels, const HeatmapOptions& options) {
   if (panels.empty()) throw std::invalid_argument("a heatmap without a panel");
@@ -71,12 +72,12 @@ void place_labels(HeatmapLayout& layout, const HeatmapOptions& options) {
   const bool only_small_fit = layout.cell < kLabelPitch * kTextZoom && layout.cell >= kLabelPitch;
   layout.label_zoom = only_small_fit ? 1 : kTextZoom;
   const std::int64_t pitch = kLabelPitch * layout.label_zoom;
-  const std::int64_t step = label_step(layout.cell, pitch);
+  const std::int64_t step = layout.cell >= pitch ? 1 : label_step(layout.cell, kThinnedPitch * layout.label_zoom);
   const std::int64_t first_query = std::max<std::int64_t>(layout.cols - layout.rows, 0);
   layout.query_labels = axis_labels(layout.rows, options.query_labels, first_query, step);
   layout.key_labels = axis_labels(layout.cols, options.key_labels, 0, step);
   const std::int64_t widest = widest_label(layout.key_labels, layout.label_zoom);
-  layout.keys_upwards = widest + 2 * layout.label_zoom > step * layout.cell;
+  layout.keys_upwards = widest + kGlyphWidth * layout.label_zoom > step * layout.cell;
   layout.key_label_height = layout.keys_upwards ? widest : kCapitalRows * layout.label_zoom;
 }
 
@@ -106,13 +107,13 @@ std::int64_t place_bar(HeatmapLayout& layout, const ColorScale& scale) {
 }
 
 HeatmapLayout layout_with(std::int64_t panel_columns, const std::vector<HeatmapPanel>& panels,
-                          const HeatmapOptions& options, bool overview) {
+                          const HeatmapOptions& options, bool overview, const std::vector<LegendEntry>& legend) {
   HeatmapLayout layout;
   layout.rows = panels.front().values->rows;
   layout.cols = panels.front().values->cols;
   layout.panel_columns = panel_columns;
   layout.cell = cell_size(layout.rows, layout.cols, panel_columns);
-  layout.legend = legend_of(panels, options.visible);
+  layout.legend = legend;
   place_labels(layout, options);
 
   const auto count = static_cast<std::int64_t>(panels.size());
@@ -127,8 +128,8 @@ HeatmapLayout layout_with(std::int64_t panel_columns, const std::vector<HeatmapP
   layout.stride_x = panel_width + kPanelGap;
   layout.stride_y = map_height + panel_title + kPanelGap;
 
-  const std::int64_t left =
-      std::max(widest_label(layout.query_labels, layout.label_zoom), text_width(kQueryAxis, kTextZoom)) + kLabelGap;
+  const std::int64_t left = std::max(widest_label(layout.query_labels, layout.label_zoom) + kLabelGap,
+                                     text_width(kQueryAxis, kTextZoom) + kCornerGap);
   layout.first_map.x = kMargin + left;
   layout.bar.x = layout.first_map.x + (panel_columns - 1) * layout.stride_x + panel_width + kBarGap;
   const std::int64_t bar_across = place_bar(layout, options.scale);
@@ -142,8 +143,8 @@ HeatmapLayout layout_with(std::int64_t panel_columns, const std::vector<HeatmapP
   layout.subtitle_lines = wrapped_lines(options.subtitle, characters);
   const auto lines = static_cast<std::int64_t>(layout.title_lines.size() + layout.subtitle_lines.size());
 
-  const std::int64_t head = std::max(panel_title + layout.key_label_height + kLabelGap, 2 * kLineHeight);
-  layout.first_map.y = kMargin + lines * kLineHeight + kLineHeight / 2 + head;
+  layout.head_height = std::max(layout.key_label_height + kLabelGap + panel_title, kCornerHeight);
+  layout.first_map.y = kMargin + lines * kLineHeight + kLineHeight / 2 + layout.head_height;
   layout.bar.y = layout.first_map.y;
   place_bar(layout, options.scale);
   const auto entries = static_cast<std::int64_t>(layout.legend.size());
@@ -177,16 +178,18 @@ std::int64_t cell_size(std::int64_t rows, std::int64_t cols, std::int64_t panel_
 HeatmapLayout layout_of(const std::vector<HeatmapPanel>& panels, const HeatmapOptions& options, bool overview) {
   check_arguments(panels, options);
   const auto count = static_cast<std::int64_t>(panels.size());
-  HeatmapLayout layout = layout_with(grid_columns(count), panels, options, overview);
+  const std::vector<LegendEntry> legend = legend_of(panels, options.visible);
+  HeatmapLayout layout = layout_with(grid_columns(count), panels, options, overview, legend);
   while (layout.width > kMaxImageSide && layout.panel_columns > 1) {
-    layout = layout_with(layout.panel_columns - 1, panels, options, overview);
+    layout = layout_with(layout.panel_columns - 1, panels, options, overview, legend);
   }
   if (std::max(layout.width, layout.height) > kMaxImageSide) {
-    throw ConfigError("heatmap: " + std::to_string(count) + (count == 1 ? " map of " : " maps of ") +
-                      std::to_string(layout.rows) + " x " + std::to_string(layout.cols) + " cells need a picture of " +
-                      std::to_string(layout.width) + " x " + std::to_string(layout.height) +
-                      " pixels, expected at most " + std::to_string(kMaxImageSide) + " a side" +
-                      (count == 1 ? "" : "; choose fewer heads with --head"));
+    const bool single = count == 1;
+    throw ConfigError("heatmap: " + std::to_string(count) + (single ? " map of " : " maps of ") +
+                      std::to_string(layout.rows) + " x " + std::to_string(layout.cols) +
+                      (single ? " cells needs" : " cells need") + " a picture of " + std::to_string(layout.width) +
+                      " x " + std::to_string(layout.height) + " pixels, expected at most " +
+                      std::to_string(kMaxImageSide) + " a side" + (single ? "" : "; choose fewer heads with --head"));
   }
   return layout;
 }

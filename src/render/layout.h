@@ -22,6 +22,10 @@ inline constexpr std::int64_t kBarWidth = 20;    ///< of the colour bar.
 inline constexpr const char* kQueryAxis = "query ↓";
 inline constexpr const char* kKeyAxis = "key →";
 
+/// They stand in the corner left of the first map's head, clear of the labels of its first row and column.
+inline constexpr std::int64_t kCornerGap = 16;
+inline constexpr std::int64_t kCornerHeight = 2 * kLineHeight + 8;
+
 /// A colour beside the bar that is no value: "masked", "nan", "inf".
 struct LegendEntry {
   Rgb color;
@@ -54,6 +58,7 @@ struct HeatmapLayout {
   std::vector<AxisLabel> key_labels;    ///< above the topmost maps.
   bool keys_upwards = false;            ///< the key labels are turned by a quarter.
   std::int64_t key_label_height = 0;    ///< pixels they take above the maps.
+  std::int64_t head_height = 0;  ///< pixels that labels, axis names and panel titles take above the topmost maps.
 
   PixelPosition bar;
   std::int64_t bar_height = 0;
