@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "config/run_config.h"
+#include "experiment/torch_version.h"
 
 namespace attn {
 
@@ -25,7 +26,7 @@ struct Experiment {
   std::optional<at::Tensor> tokens;                    ///< (B, T) int64; only with an embedding.
   at::Tensor x;                                        ///< (B, T, d_model), detached; with an embedding: its result.
   std::vector<std::vector<std::string>> token_labels;  ///< B lists of T words; empty when the input has no words.
-  std::vector<std::string> notes;                      ///< what a user should be told: "weights: float16 converted to float32".
+  std::vector<std::string> notes;  ///< what a user should be told: "weights: float16 converted to float32".
 };
 
 /// Throws ResourceError (device not there), IoError (files), ConfigError (weights that do not fit the layer, by name:
@@ -34,15 +35,12 @@ Experiment make_experiment(const RunConfig& config);
 
 /// A layer of the config's kind, freshly drawn from the config's seed, on its device, in its dtype, in eval mode,
 /// with the config's weights loaded. Every rebuild of a module goes through here.
-std::shared_ptr<MultiHeadAttentionImpl> make_layer(const RunConfig& config, std::shared_ptr<const AttentionCore> core = nullptr,
-                                                   std::vector<std::string>* notes = nullptr);
+std::shared_ptr<MultiHeadAttentionImpl> make_layer(const RunConfig& config,
+                                                   std::shared_ptr<const AttentionCore> core = nullptr);
 
 /// Throws ResourceError when the device is not there: "device cuda: this LibTorch has no CUDA, use cpu".
 at::Device find_device(const RunConfig& config);
 
 at::ScalarType scalar_type(Dtype dtype);
-
-/// "2.13.0".
-std::string torch_version();
 
 }  // namespace attn
