@@ -14,17 +14,17 @@ namespace attn {
 struct TensorStats {
   std::optional<double> min, max, mean, std;  ///< std: of the population (divided by n).
   std::int64_t nan = 0;
-  std::int64_t inf = 0;                       ///< of either sign: masked scores are -inf by right.
+  std::int64_t inf = 0;  ///< of either sign: masked scores are -inf by right.
 };
 
 /// One announced tensor, or one gradient.
 struct TraceStep {
-  std::string pass;        ///< "forward"; "backward": the gradient of the step `name`; "gradient": of the parameter `name`.
-  std::int64_t call = 0;   ///< which forward call; 0 as long as there is only one.
+  std::string pass;  ///< "forward"; "backward": the gradient of the step `name`; "gradient": of the parameter `name`.
+  std::int64_t call = 0;  ///< which forward call; 0 as long as there is only one.
   std::string name;
-  std::string symbolic;    ///< "(B, H, T, d_k)"
+  std::string symbolic;  ///< "(B, H, T, d_k)"
   std::vector<std::int64_t> shape;
-  std::string dtype;       ///< "float32"
+  std::string dtype;  ///< "float32"
   std::vector<std::int64_t> strides;
   bool contiguous = true;
   std::int64_t bytes = 0;  ///< of its elements, whether or not they share memory with another step.
@@ -33,13 +33,13 @@ struct TraceStep {
 };
 
 struct TraceSummary {
-  std::int64_t parameters = 0;             ///< of the layer and its embedding.
-  std::int64_t forward_flops = 0;          ///< matrix products only, a multiply-add counts as 2.
+  std::int64_t parameters = 0;     ///< of the layer and its embedding.
+  std::int64_t forward_flops = 0;  ///< matrix products only, a multiply-add counts as 2.
   std::int64_t backward_flops = 0;
-  std::int64_t attention_bytes = 0;        ///< one (B, H, T, T) tensor.
-  std::int64_t attention_tensors = 0;      ///< how many of them the trace met, forward and backward.
-  std::int64_t mask_bytes = 0;             ///< the causal mask buffer.
-  double loss = 0.0;                       ///< sum of output * dy.
+  std::int64_t attention_bytes = 0;    ///< one (B, H, T, T) tensor.
+  std::int64_t attention_tensors = 0;  ///< how many of them the trace met, forward and backward.
+  std::int64_t mask_bytes = 0;         ///< the causal mask buffer.
+  double loss = 0.0;                   ///< sum of output * dy.
 };
 
 /// One traced run.
@@ -47,10 +47,10 @@ struct AttentionTrace {
   RunConfig config;
   std::string torch_version;
   int threads = 0;
-  std::vector<TraceStep> steps;            ///< forward, then backward in the order in which the gradients arise.
+  std::vector<TraceStep> steps;  ///< forward, then backward in the order in which the gradients arise.
   TraceSummary summary;
   std::vector<std::vector<std::string>> token_labels;  ///< B lists of T; empty when the input has no words.
-  std::vector<std::string> notes;          ///< for stderr.
+  std::vector<std::string> notes;                      ///< for stderr.
   double seconds = 0.0;
 };
 
