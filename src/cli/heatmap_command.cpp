@@ -1,1 +1,215 @@
-// to be written
+#include "cli/heatmap_command.h"
+
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <utility>
+
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "experiment/memory_estimate.h"
+#include "files/whole_file.h"
+#include "render/heatmap.h"
+#include "render/png.h"
+#include "report/heatmap_index.h"
+#include "report/json_report.h"
+#include "report/run_facts.h"
+#include "trace/attention_maps.h"
+
+namespace attn {
+namespace {
+
+constexpr const char* kDefaultFolder = "heatmaps";
+constexpr const char* kIndexName = "index.json";
+
+/// A drawn picture and what index.json says of it.
+struct Picture {
+  HeatmapFile facts;
+  std::string png;
+};
+
+Step parse_map_step(const std::optional<std::string>& word) {
+  if (!word) return Step::kWeights;
+  const std::vector<std::string> names = map_step_names();
+  for (const std::string& name : names) {
+    if (name == *word) return find_step(name).value();
+  }
+  throw ConfigError("option --what: " + unknown_word("step", *word, names));
+}
+
+/// Weights are shares of 1, so that all their pictures can be compared; other steps have no such natural scale.
+bool has_fixed_scale(Step step) { return step == Step::kWeights; }
+
+/// Before the mask is applied there is a score for every pair: nothing is drawn as hidden.
+bool is_after_mask(Step step) { return step != Step::kScores && step != Step::kScaledScores; }
+
+std::vector<std::string> printable_labels(const AttentionMaps& maps, std::int64_t batch) {
+  std::vector<std::string> labels;
+  if (maps.token_labels.empty()) return labels;
+  for (const std::string& label : maps.token_labels[static_cast<std::size_t>(batch)])
+    labels.push_back(printable(label));
+  return labels;
+}
+
+/// Draws the pictures of one run.
+class Painter {
+ public:
+  explicit Painter(const AttentionMaps& maps) : maps_(maps), step_(step_name(maps.step)) {}
+
+  Picture overview(const std::vector<const AttentionMap*>& heads) const {
+    const std::int64_t batch = heads.front()->batch;
+    std::vector<HeatmapPanel> panels;
+    Picture picture;
+    for (const AttentionMap* map : heads) {
+      panels.push_back({&map->values, "head " + std::to_string(map->head)});
+      picture.facts.heads.push_back(map->head);
+    }
+    const HeatmapOptions options = make_options(panels, batch, heads.size() == 1 ? panels.front().title : "every head");
+    picture.facts.overview = true;
+    picture.facts.file = step_ + "_b" + std::to_string(batch) + ".png";
+    finish(picture, draw_overview(panels, options), batch, options);
+    return picture;
+  }
+
+  Picture single(const AttentionMap& map) const {
+    const HeatmapPanel panel{&map.values, ""};
+    const HeatmapOptions options = make_options({panel}, map.batch, "head " + std::to_string(map.head));
+    const CellGrid grid = heatmap_cell_grid(panel, options);
+    Picture picture;
+    picture.facts.heads = {map.head};
+    picture.facts.file = step_ + "_b" + std::to_string(map.batch) + "_h" + std::to_string(map.head) + ".png";
+    picture.facts.cells = {grid.first_cell.x, grid.first_cell.y, grid.cell};
+    finish(picture, draw_heatmap(panel, options), map.batch, options);
+    return picture;
+  }
+
+ private:
+  HeatmapOptions make_options(const std::vector<HeatmapPanel>& panels, std::int64_t batch,
+                              const std::string& heads) const {
+    HeatmapOptions options;
+    if (is_after_mask(maps_.step)) options.visible = maps_.visible;
+    if (!has_fixed_scale(maps_.step)) options.scale = range_of(panels, options.visible);
+    options.title = layer_facts(maps_.config.attention) + ", " + shape_facts(maps_.config);
+    options.subtitle = step_ + ", batch " + std::to_string(batch) + ", " + heads + ", scale " +
+                       format_number(options.scale.low) + " to " + format_number(options.scale.high);
+    options.query_labels = printable_labels(maps_, batch);
+    options.key_labels = options.query_labels;
+    return options;
+  }
+
+  static void finish(Picture& picture, const Image& image, std::int64_t batch, const HeatmapOptions& options) {
+    picture.facts.batch = batch;
+    picture.facts.scale_low = options.scale.low;
+    picture.facts.scale_high = options.scale.high;
+    picture.facts.width = image.width;
+    picture.facts.height = image.height;
+    picture.png = encode_png(image);
+  }
+
+  const AttentionMaps& maps_;
+  std::string step_;
+};
+
+/// For each batch entry its overview, then its heads.
+std::vector<Picture> draw_pictures(const AttentionMaps& maps, Progress& progress) {
+  const Painter painter(maps);
+  std::vector<Picture> pictures;
+  for (std::size_t start = 0; start < maps.maps.size();) {
+    std::vector<const AttentionMap*> heads;
+    for (; start < maps.maps.size() && (heads.empty() || maps.maps[start].batch == heads.front()->batch); ++start) {
+      heads.push_back(&maps.maps[start]);
+    }
+    progress.set("drawing batch entry " + std::to_string(heads.front()->batch));
+    pictures.push_back(painter.overview(heads));
+    for (const AttentionMap* map : heads) pictures.push_back(painter.single(*map));
+  }
+  return pictures;
+}
+
+HeatmapIndex make_index(const AttentionMaps& maps, const std::vector<Picture>& pictures) {
+  HeatmapIndex index;
+  index.config = maps.config;
+  index.torch_version = maps.torch_version;
+  index.threads = maps.threads;
+  index.step = step_name(maps.step);
+  index.fixed_scale = has_fixed_scale(maps.step);
+  index.rows = maps.maps.front().values.rows;
+  index.cols = maps.maps.front().values.cols;
+  index.token_labels = maps.token_labels;
+  for (const Picture& picture : pictures) index.files.push_back(picture.facts);
+  return index;
+}
+
+void write_list(std::ostream& out, const std::filesystem::path& folder, const HeatmapIndex& index) {
+  const auto path = [&folder](const std::string& name) { return printable((folder / name).string()); };
+  std::size_t width = path(kIndexName).size();
+  for (const HeatmapFile& file : index.files) width = std::max(width, display_width(path(file.file)));
+  for (const HeatmapFile& file : index.files) {
+    std::string shows = "batch " + std::to_string(file.batch) + ", ";
+    if (file.overview) {
+      shows += "overview of " + std::to_string(file.heads.size()) + (file.heads.size() == 1 ? " head" : " heads");
+    } else {
+      shows += "head " + std::to_string(file.heads.front());
+    }
+    out << padded(path(file.file), width) << "  " << shows << ", scale " << format_number(file.scale_low) << " to "
+        << format_number(file.scale_high) << '\n';
+  }
+  out << padded(path(kIndexName), width) << "  what each file shows\n";
+}
+
+}  // namespace
+
+void add_heatmap_command(CommandLine& line) {
+  auto options = std::make_shared<HeatmapCommandOptions>();
+  Command& command = line.add_command(
+      "heatmap",
+      {"draw where each head looks, as PNG files",
+       "One picture for each batch entry and head, and an overview of all heads for each batch entry: queries down,\n"
+       "keys across, weights on one scale from 0 to 1 (scores: each picture's own range), what a query may not see in\n"
+       "grey. index.json says what each file shows.",
+       {"attn-cli heatmap configs/minilm_layer0.json", "attn-cli heatmap configs/text.json -o pictures --head 0,2",
+        "attn-cli heatmap configs/tiny.json --what scaled_scores --batch 0"},
+       "  0  done\n"
+       "  2  the command line or the config is wrong\n"
+       "  3  it could not be done: file, memory, device, output\n"});
+  add_config_options(command, options->config);
+  command.add_value(
+      "-o", "DIR", options->folder,
+      "folder for the files, made where it is missing (default: heatmaps);\nother files in it stay untouched");
+  command.add_values("--batch", "N,...", options->batch, "only these batch entries");
+  command.add_values("--head", "N,...", options->head, "only these heads");
+  command.add_value("--what", "STEP", options->what, join(map_step_names()) + "\n(default: weights)");
+  add_memory_option(command, options->config);
+  command.set_action([options](Streams& streams) { return run_heatmap(*options, streams); });
+}
+
+ExitStatus run_heatmap(const HeatmapCommandOptions& options, Streams& streams) {
+  const Step step = parse_map_step(options.what);
+  const MapSelection selection{parse_index_list("--batch", options.batch), parse_index_list("--head", options.head)};
+  const std::optional<std::uint64_t> max_memory = max_memory_bytes(options.config);
+  const RunConfig config = load_config(options.config, streams.in);
+  refuse_if_too_large(config, Purpose::kHeatmap, max_memory);
+
+  const std::filesystem::path folder = options.folder.value_or(kDefaultFolder);
+  HeatmapIndex index;
+  std::vector<std::string> notes;
+  {
+    Progress progress(streams.err, streams.err_is_terminal, "computing the maps");
+    const AttentionMaps maps = capture_attention_maps(config, step, selection);
+    // All pictures are in memory before the first is written: as PNG they take less than the maps themselves.
+    const std::vector<Picture> pictures = draw_pictures(maps, progress);
+    index = make_index(maps, pictures);
+    notes = maps.notes;
+    progress.set("writing");
+    make_writable_folder(folder);
+    for (const Picture& picture : pictures) write_whole_file(folder / picture.facts.file, picture.png);
+    write_whole_file(folder / kIndexName, to_json_text(index));
+  }
+  write_notes(streams.err, notes);
+  write_list(streams.out, folder, index);
+  return ExitStatus::kOk;
+}
+
+}  // namespace attn

@@ -9,9 +9,9 @@
 namespace attn {
 
 struct TextOptions {
-  bool verbose = false;   ///< times, and the limit and its reason of every check.
-  bool values = false;    ///< the numbers of those steps that carry them.
-  bool color = false;     ///< for a terminal.
+  bool verbose = false;  ///< times, and the limit and its reason of every check.
+  bool values = false;   ///< the numbers of those steps that carry them.
+  bool color = false;    ///< for a terminal.
 };
 
 /// Header, one line a step, forward then backward, summary.

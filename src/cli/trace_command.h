@@ -1,0 +1,23 @@
+// attn-cli trace: what shape has every intermediate, forward and backward?
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/config_options.h"
+
+namespace attn {
+
+struct TraceCommandOptions {
+  ConfigOptions config;
+  std::optional<std::string> json;  ///< a file, or "-".
+  bool values = false;
+  bool no_backward = false;
+};
+
+void add_trace_command(CommandLine& line);
+
+/// Throws what load_config(), refuse_if_too_large() and trace_attention() throw.
+ExitStatus run_trace(const TraceCommandOptions& options, Streams& streams);
+
+}  // namespace attn

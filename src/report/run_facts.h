@@ -1,0 +1,28 @@
+// What a run was, in words: the same lines head a trace and a verification, and title a picture.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "config/run_config.h"
+
+namespace attn {
+
+/// "multi-head, fused qkv, no bias, causal".
+std::string layer_facts(const AttentionConfig& config);
+
+/// "B 2, T 8, d_model 64, H 4, d_k 16".
+std::string shape_facts(const RunConfig& config);
+
+/// "text, tokenized by words", "random".
+std::string input_facts(const RunConfig& config);
+
+/// The title line and a line each for layer, shape, input and run, then an empty one. `what`: "trace".
+void write_run_facts(std::ostream& out, std::string_view what, const RunConfig& config, int threads,
+                     const std::string& torch_version, bool color);
+
+/// Bold on a terminal.
+std::string heading(const std::string& text, bool color);
+
+}  // namespace attn

@@ -1,0 +1,94 @@
+// A verification for people: a line a check; numbers and places where they are needed.
+#include <algorithm>
+#include <ostream>
+#include <string_view>
+
+#include "core/text.h"
+#include "report/run_facts.h"
+#include "report/table.h"
+#include "report/text_report.h"
+#include "report/verdict.h"
+
+namespace attn {
+namespace {
+
+constexpr std::size_t kStatusWidth = 5;   ///< "error"
+constexpr std::size_t kDetailIndent = 9;  ///< below a check's name.
+
+std::string_view status_color(CheckStatus status) {
+  switch (status) {
+    case CheckStatus::kPass:
+      return "\x1b[32m";
+    case CheckStatus::kFail:
+      return "\x1b[31m";
+    case CheckStatus::kNotApplicable:
+      return "\x1b[2m";
+    case CheckStatus::kError:
+      return "\x1b[35m";
+  }
+  return "";
+}
+
+std::string status_word(CheckStatus status, bool color) {
+  const std::string word = padded(to_string(status), kStatusWidth);
+  return color ? std::string(status_color(status)) + word + "\x1b[0m" : word;
+}
+
+std::string count(std::int64_t number) { return format_count(static_cast<std::uint64_t>(number)); }
+
+/// "largest difference 3.1e-07, limit 1e-06, 12,800 compared".
+std::string figures(const CheckResult& check) {
+  std::vector<std::string> parts;
+  if (check.measured) {
+    const std::string unit = check.unit.empty() ? "measured" : check.unit;
+    parts.push_back(unit + " " + format_number(*check.measured, 3));
+  }
+  if (check.limit) parts.push_back("limit " + format_number(*check.limit, 3));
+  if (check.compared > 0) parts.push_back(count(check.compared) + " compared");
+  return join(parts);
+}
+
+void write_detail(std::ostream& out, std::string_view name, const std::string& text) {
+  if (!text.empty()) out << wrapped(std::string(name) + " " + text, kDetailIndent);
+}
+
+void write_details(std::ostream& out, const CheckResult& check, const TextOptions& options) {
+  if (check.measured && check.limit) {
+    const std::string unit = check.unit.empty() ? "" : " (" + check.unit + ")";
+    write_detail(out, "measured",
+                 format_number(*check.measured, 6) + unit + ", limit " + format_number(*check.limit, 6));
+  }
+  write_detail(out, "limit is", check.limit_reason);
+  if (check.compared > 0 || check.wrong > 0) {
+    write_detail(out, "outside", count(check.wrong) + " of " + count(check.compared) + " compared");
+  }
+  write_detail(out, "first at", check.where_first);
+  write_detail(out, "worst at", check.where_worst);
+  if (options.verbose) write_detail(out, "took", format_number(check.seconds, 3) + " s");
+}
+
+void write_check(std::ostream& out, const CheckResult& check, std::size_t name_width, const TextOptions& options) {
+  const std::string said = check.detail.empty() ? figures(check) : check.detail;
+  const std::size_t indent = 2 + kStatusWidth + 2 + name_width + 2;
+  const std::string lines = wrapped(printable(said), indent);
+  out << "  " << status_word(check.status, options.color) << "  " << padded(check.name, name_width) << "  "
+      << lines.substr(indent);
+  if (check.status == CheckStatus::kFail || options.verbose) write_details(out, check, options);
+}
+
+}  // namespace
+
+void write_text(std::ostream& out, const VerifyResult& result, const TextOptions& options) {
+  write_run_facts(out, "verify", result.config, result.threads, result.torch_version, options.color);
+  std::size_t name_width = 0;
+  for (const CheckResult& check : result.checks) name_width = std::max(name_width, display_width(check.name));
+  for (const CheckResult& check : result.checks) write_check(out, check, name_width, options);
+
+  const std::string words = to_string(verdict(result));
+  out << '\n'
+      << heading(words, options.color) << ": " << result.count(CheckStatus::kPass) << " pass, "
+      << result.count(CheckStatus::kFail) << " fail, " << result.count(CheckStatus::kNotApplicable) << " n/a, "
+      << result.count(CheckStatus::kError) << " error\n";
+}
+
+}  // namespace attn

@@ -1,0 +1,104 @@
+#include "report/json_report.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "report/records.h"
+
+namespace attn {
+namespace {
+
+using nlohmann::json;
+using testing::make_check;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Json, BeginsWithVersionsConfigAndMachine) {
+  const json record = json::parse(to_json_text(testing::make_trace()));
+  EXPECT_EQ(record["schema_version"], kJsonSchemaVersion);
+  EXPECT_EQ(record["kind"], "trace");
+  EXPECT_EQ(record["tool"], "attn-cli");
+  EXPECT_EQ(record["tool_version"], ATTN_TEST_VERSION);
+  EXPECT_EQ(record["torch_version"], "2.13.0");
+  EXPECT_EQ(record["config"]["d_model"], 4);
+  EXPECT_EQ(record["device"], "cpu");
+  EXPECT_EQ(record["threads"], 1);
+}
+
+TEST(Json, WritesNonFiniteNumbersAsWords) {
+  AttentionTrace trace = testing::make_trace();
+  trace.steps[0].stats.min = -kInfinity;
+  trace.steps[0].stats.max = kInfinity;
+  trace.steps[0].stats.mean = kNan;
+  trace.steps[0].values = {0.5, kNan, -kInfinity};
+  trace.summary.loss = kNan;
+  const json record = json::parse(to_json_text(trace));
+  EXPECT_EQ(record["steps"][0]["min"], "-inf");
+  EXPECT_EQ(record["steps"][0]["max"], "inf");
+  EXPECT_EQ(record["steps"][0]["mean"], "nan");
+  EXPECT_EQ(record["steps"][0]["values"], json({0.5, "nan", "-inf"}));
+  EXPECT_EQ(record["summary"]["loss"], "nan");
+}
+
+TEST(Json, OfATensorWithoutFiniteNumbersHasNoRange) {
+  AttentionTrace trace = testing::make_trace();
+  trace.steps[0].stats = {std::nullopt, std::nullopt, std::nullopt, std::nullopt, 12, 0};
+  const json step = json::parse(to_json_text(trace))["steps"][0];
+  EXPECT_TRUE(step["min"].is_null());
+  EXPECT_EQ(step["nan"], 12);
+}
+
+TEST(Json, KeepsEveryDigit) {
+  AttentionTrace trace = testing::make_trace();
+  trace.summary.loss = 0.1 + 0.2;
+  EXPECT_EQ(json::parse(to_json_text(trace))["summary"]["loss"].get<double>(), 0.1 + 0.2);
+}
+
+TEST(Json, CarriesValuesOnlyWhereTheRecordDoes) {
+  EXPECT_FALSE(json::parse(to_json_text(testing::make_trace()))["steps"][0].contains("values"));
+}
+
+TEST(Json, OfAVerificationCountsAndJudges) {
+  CheckResult check = make_check("causality", CheckStatus::kFail, "moved");
+  check.measured = kNan;
+  check.where_first = "(batch 0, query 2)";
+  const json record = json::parse(
+      to_json_text(testing::make_verify_result({check, make_check("dropout", CheckStatus::kNotApplicable)})));
+  EXPECT_EQ(record["checks"][0]["config"], "small.json");
+  EXPECT_EQ(record["checks"][0]["dtype"], "float32");
+  EXPECT_EQ(record["checks"][0]["status"], "fail");
+  EXPECT_EQ(record["checks"][0]["measured"], "nan");
+  EXPECT_TRUE(record["checks"][0]["limit"].is_null());
+  EXPECT_EQ(record["checks"][0]["where"]["first"], "(batch 0, query 2)");
+  EXPECT_EQ(record["checks"][1]["status"], "n/a");
+  EXPECT_EQ(record["summary"], json({{"verdict", "failed"}, {"pass", 0}, {"fail", 1}, {"n/a", 1}, {"error", 0}}));
+}
+
+TEST(Json, OfPicturesSaysWhatEachFileShows) {
+  HeatmapIndex index;
+  index.config = testing::small_config();
+  index.step = "weights";
+  index.rows = index.cols = 3;
+  index.files = {{.file = "weights_b0.png", .heads = {0, 1}, .overview = true},
+                 {.file = "weights_b0_h1.png", .heads = {1}, .cells = HeatmapFile::Cells{10, 20, 8}}};
+  const json record = json::parse(to_json_text(index));
+  EXPECT_EQ(record["step"], "weights");
+  EXPECT_EQ(record["rows"], json({{"count", 3}, {"meaning", "queries"}}));
+  EXPECT_EQ(record["files"][0]["shows"], "overview");
+  EXPECT_FALSE(record["files"][0].contains("cells"));
+  EXPECT_EQ(record["files"][1]["heads"], json({1}));
+  EXPECT_EQ(record["files"][1]["cells"], json({{"x", 10}, {"y", 20}, {"size", 8}}));
+  EXPECT_EQ(record["files"][1]["scale"], json({{"low", 0.0}, {"high", 1.0}}));
+}
+
+TEST(Json, SurvivesPathsThatAreNotUtf8) {
+  AttentionTrace trace = testing::make_trace();
+  trace.config.source_name = "caf\xe9.json";
+  EXPECT_NO_THROW(json::parse(to_json_text(trace)));
+}
+
+}  // namespace
+}  // namespace attn

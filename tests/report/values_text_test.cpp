@@ -1,0 +1,105 @@
+#include "report/values_text.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <sstream>
+
+#include "core/text.h"
+#include "report/records.h"
+#include "report/table.h"
+
+namespace attn {
+namespace {
+
+using Labels = std::vector<std::vector<std::string>>;
+
+std::string values_of(const TraceStep& step, const Labels& labels = {}) {
+  std::ostringstream out;
+  write_values(out, step, labels);
+  return out.str();
+}
+
+TraceStep one_head(std::vector<double> values) {
+  TraceStep step = testing::make_step("forward", "weights", "(B, H, T, T)", {1, 1, 2, 2});
+  step.values = std::move(values);
+  return step;
+}
+
+TEST(Values, ShowAHeadWithItsTokensAtRowsAndColumns) {
+  EXPECT_EQ(values_of(one_head({1, 0, 0.25, 0.75}), {{"The", "key"}}),
+            "weights (B, H, T, T), batch 0, head 0: queries down, keys across\n"
+            "         The    key\n"
+            "  The  1.000      0\n"
+            "  key  0.250  0.750\n"
+            "\n");
+}
+
+TEST(Values, UsePositionsWhereThereAreNoTokens) {
+  EXPECT_EQ(values_of(one_head({1, 0, 0.25, 0.75})),
+            "weights (B, H, T, T), batch 0, head 0: queries down, keys across\n"
+            "         0      1\n"
+            "  0  1.000      0\n"
+            "  1  0.250  0.750\n"
+            "\n");
+}
+
+TEST(Values, TellAnExactZeroFromASmallNumber) {
+  const std::string text = values_of(one_head({1, 0, 1e-5, 0.99999}));
+  EXPECT_NE(text.find("  1.000      0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  0.000  1.000\n"), std::string::npos) << text;
+}
+
+TEST(Values, NameInfinityAndNan) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::string text = values_of(one_head({0.5, -infinity, std::nan(""), infinity}));
+  EXPECT_NE(text.find("-inf"), std::string::npos);
+  EXPECT_NE(text.find("nan"), std::string::npos);
+}
+
+TEST(Values, KeepVerySmallAndVeryLargeNumbersReadable) {
+  EXPECT_NE(values_of(one_head({1e-9, 2e-9, 3e-9, 4e-9})).find("1e-09"), std::string::npos);
+  EXPECT_NE(values_of(one_head({1e9, 2e9, 3e9, 4.5e9})).find("4.5e+09"), std::string::npos);
+}
+
+TEST(Values, CutLongTokensAndEscapeControlCharacters) {
+  const std::string text = values_of(one_head({1, 0, 0.5, 0.5}), {{"incomprehensibility", "\n"}});
+  EXPECT_NE(text.find("incomprehe.."), std::string::npos) << text;
+  EXPECT_NE(text.find("\\n"), std::string::npos) << text;
+}
+
+TEST(Values, NeverCutInsideACharacter) {
+  const std::string text = values_of(one_head({1, 0, 0.5, 0.5}), {{"\u6f22\u6f22\u6f22\u6f22\u6f22\u6f22\u6f22", "a"}});
+  EXPECT_FALSE(find_invalid_utf8(text).has_value()) << text;
+}
+
+TEST(Values, OfAnotherBatchEntryCarryItsOwnTokens) {
+  TraceStep step = testing::make_step("forward", "weights", "(B, H, T, T)", {2, 1, 1, 1});
+  step.values = {1, 1};
+  const std::string text = values_of(step, {{"first"}, {"second"}});
+  EXPECT_NE(text.find("batch 1, head 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("second       1"), std::string::npos) << text;
+}
+
+TEST(Values, SayWhatTheyLeaveOut) {
+  TraceStep step = testing::make_step("forward", "weights", "(B, H, T, T)", {1, 6, 40, 40});
+  step.values.assign(6 * 40 * 40, 0.125);
+  const std::string text = values_of(step);
+  EXPECT_NE(text.find("(the first 32 of 40 rows, "), std::string::npos) << text;
+  EXPECT_NE(text.find("(2 more of weights not shown; --json holds all)"), std::string::npos) << text;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), kTextWidth) << line;
+}
+
+TEST(Values, OfAGradientAreMarkedAsSuch) {
+  TraceStep step = testing::make_step("gradient", "o_proj.bias", "(d_model)", {2});
+  step.values = {0.5, 1.5};
+  EXPECT_EQ(values_of(step), "d o_proj.bias (d_model)\n         0      1\n  0  0.500  1.500\n\n");
+}
+
+TEST(Values, AreNothingForAStepThatCarriesNone) {
+  EXPECT_EQ(values_of(testing::make_step("forward", "x", "(B, T, d_model)", {1, 3, 4})), "");
+}
+
+}  // namespace
+}  // namespace attn
