@@ -56,8 +56,9 @@ TEST(Set, AnErrorInItsValueIsItsOwn) {
 TEST(Set, AnErrorElsewhereIsTheFiles) {
   EXPECT_EQ(error_of(tiny(R"("dtype": "x")"), {"T=4"}),
             R"(tiny.json: /dtype: unknown dtype "x"; known: float32, float64, bfloat16, float16)");
-  // d_k is not the key "d": a name that merely begins like one is another key.
-  EXPECT_EQ(error_of(tiny(R"("d_k": 0)"), {"_d=1"}), "tiny.json: /d_k: must be an integer from 1 to 2147483647, got 0");
+  // "Tx" merely begins like the key that was set.
+  const std::string error = error_of(tiny(R"("Tx": 1)"), {"T=4"});
+  EXPECT_EQ(error.rfind("tiny.json: /Tx: unknown key", 0), 0u) << error;
 }
 
 TEST(Set, RefusesAnUnknownKey) {
