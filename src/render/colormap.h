@@ -18,8 +18,8 @@ std::size_t color_index(double value);
 /// the rounding of neighbours to 8 bits). Clamped as color_index() says; NaN is kNanColor.
 Rgb viridis(double value);
 
-/// Cells that hold no value because the query may not look there. Told apart from every viridis colour: those with
-/// red, green and blue this near to one another are all darker.
+/// Cells that hold no value because the query may not look there. Told apart from every viridis colour: it has
+/// no light grey.
 inline constexpr Rgb kMaskedColor{232, 232, 232};
 /// Thin diagonal lines over masked cells that are large enough for them.
 inline constexpr Rgb kMaskedHatchColor{206, 206, 206};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -54,6 +55,16 @@ TEST(Font, PutsTheAccentOverAnUnchangedLetter) {
   EXPECT_NE(plain, accented);
   for (std::size_t row = 0; row < plain.size(); ++row) EXPECT_EQ(plain[row] & accented[row], plain[row]) << row;
   EXPECT_TRUE(std::equal(plain.begin() + 5, plain.end(), accented.begin() + 5));
+}
+
+TEST(Font, PutsTheAccentOneRowAboveSmallAndCapitalLettersAlike) {
+  const auto ink_begins = [](char32_t character) {
+    const Glyph& glyph = glyph_of(character);
+    return std::find_if(glyph.begin(), glyph.end(), [](std::uint8_t row) { return row != 0; }) - glyph.begin();
+  };
+  EXPECT_EQ(ink_begins(U'E') - ink_begins(U'É'), kAccentRows);
+  EXPECT_EQ(ink_begins(U'e') - ink_begins(U'é'), kAccentRows);
+  EXPECT_EQ(ink_begins(U'ç'), ink_begins(U'c'));
 }
 
 TEST(Font, DrawsAnEmptyBoxForAnUnknownCharacter) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -242,6 +243,12 @@ TEST(CellColor, ReadsTheScale) {
   EXPECT_EQ(cell_color(7.0, true, {5.0, 7.0}), viridis(1.0));
   EXPECT_EQ(cell_color(-100.0, true, {5.0, 7.0}), viridis(0.0));
   EXPECT_EQ(cell_color(100.0, true, {5.0, 7.0}), viridis(1.0));
+}
+
+TEST(CellColor, IsMaskedWhateverTheValueWhereTheQueryMayNotLook) {
+  for (const double value : {0.0, 1.0, kNan, kInfinity, -kInfinity}) {
+    EXPECT_EQ(cell_color(value, false, {0.0, 1.0}), kMaskedColor) << value;
+  }
 }
 
 TEST(CellColor, KeepsItsHeadAtTheEndsOfTheNumbers) {
