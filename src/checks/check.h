@@ -22,17 +22,17 @@ std::string to_string(CheckStatus status);
 
 /// The verdict of one check. Every number is there so that a reader can judge the judge.
 struct CheckResult {
-  std::string name;                 ///< kebab-case, as on the command line.
+  std::string name;  ///< kebab-case, as on the command line.
   CheckStatus status = CheckStatus::kError;
-  std::optional<double> measured;   ///< the quantity compared with `limit`; may be NaN.
-  std::optional<double> limit;      ///< passes when measured <= limit.
-  std::string limit_reason;         ///< why this limit.
-  std::string unit;                 ///< what `measured` is: "largest difference", "wrong elements".
-  std::int64_t compared = 0;        ///< elements compared; a pass has more than 0.
-  std::int64_t wrong = 0;           ///< of them, how many were outside the limit.
-  std::string where_first;          ///< "(batch 0, head 2, query 5, key 9)"; empty when nothing is wrong.
+  std::optional<double> measured;  ///< the quantity compared with `limit`; may be NaN.
+  std::optional<double> limit;     ///< passes when measured <= limit.
+  std::string limit_reason;        ///< why this limit.
+  std::string unit;                ///< what `measured` is: "largest difference", "wrong elements".
+  std::int64_t compared = 0;       ///< elements compared; a pass has more than 0.
+  std::int64_t wrong = 0;          ///< of them, how many were outside the limit.
+  std::string where_first;         ///< "(batch 0, head 2, query 5, key 9)"; empty when nothing is wrong.
   std::string where_worst;
-  std::string detail;               ///< one sentence: what was found, or why it does not apply.
+  std::string detail;  ///< one sentence: what was found, or why it does not apply.
   double seconds = 0.0;
 };
 
@@ -42,7 +42,7 @@ struct VerifyResult {
   std::string torch_version;
   int threads = 0;
   std::vector<CheckResult> checks;
-  std::vector<std::string> notes;   ///< for stderr.
+  std::vector<std::string> notes;  ///< for stderr.
 
   std::int64_t count(CheckStatus status) const;
 };

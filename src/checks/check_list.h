@@ -20,7 +20,7 @@ struct CheckInfo {
 const std::vector<CheckInfo>& check_list();
 
 struct VerifyOptions {
-  std::vector<std::string> only;   ///< names; empty: all. Unknown names throw ConfigError with the nearest known one.
+  std::vector<std::string> only;  ///< names; empty: all. Unknown names throw ConfigError with the nearest known one.
   std::vector<std::string> skip;
   /// Told before each check, for a progress line: name, its number from 0, how many.
   std::function<void(const std::string& name, std::size_t index, std::size_t total)> progress;

@@ -1,1 +1,26 @@
-// to be written
+#include "checks/error_budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "checks/number_format.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace attn {
+
+ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, std::int64_t length) {
+  if (reference.numel() == 0) return {0.0, "nothing to compare"};
+  const std::string dtype = number_name(plain.scalar_type());
+  const double epsilon = epsilon_of(plain.scalar_type());
+  const double largest = reference.abs().max().item<double>();
+  const double plain_error = (plain.to(reference.options()) - reference).abs().max().item<double>();
+  const double budget = 2.0 * plain_error + epsilon * largest;
+  if (!std::isfinite(budget)) throw Error("limit: the plain formula is not finite in " + dtype);
+  const double cap = 64.0 * epsilon * std::sqrt(static_cast<double>(length)) * largest;
+  if (cap < budget) return {cap, "64 roundings of " + dtype + " times sqrt(" + std::to_string(length) + ")"};
+  return {budget, "twice the plain formula's error in " + dtype + " (" + format_number(plain_error, 2) +
+                      ") against float64 loops, plus one rounding of the largest value"};
+}
+
+}  // namespace attn

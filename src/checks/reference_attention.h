@@ -10,9 +10,9 @@ namespace attn {
 /// Sizes and inputs of the core. Vectors are row-major.
 struct ReferenceCoreInput {
   std::int64_t B = 0, H = 0, T_q = 0, T_k = 0, d_k = 0;
-  bool causal = false;          ///< query i may look at key j when j <= i + (T_k - T_q).
-  std::vector<double> q;        ///< (B, H, T_q, d_k)
-  std::vector<double> k, v;     ///< (B, H, T_k, d_k)
+  bool causal = false;       ///< query i may look at key j when j <= i + (T_k - T_q).
+  std::vector<double> q;     ///< (B, H, T_q, d_k)
+  std::vector<double> k, v;  ///< (B, H, T_k, d_k)
 };
 
 struct ReferenceCoreOutput {

@@ -16,12 +16,13 @@
 
 namespace attn {
 
-/// Tensors of one run by step. Single-head tensors come with an H axis of 1, so that checks see one shape only;
-/// `as_announced` keeps the shapes that were really announced.
+/// Tensors of one run by step.
 struct CapturedSteps {
+  /// Single-head tensors come with an H axis of 1 here, so that checks see one shape only.
   std::map<Step, at::Tensor> values;
-  std::vector<std::pair<Step, std::vector<std::int64_t>>> as_announced;  ///< in order, before any H axis was added.
-  at::Tensor output;                    ///< (B, T, d_model)
+  /// The very tensors that were announced, in order: their own shapes, and still part of the autograd graph.
+  std::vector<std::pair<Step, at::Tensor>> announced;
+  at::Tensor output;  ///< (B, T, d_model); of attend(): the context.
 };
 
 class Subject {
@@ -37,8 +38,9 @@ class Subject {
   /// The same with every step; absent when the subject shows none.
   virtual std::optional<CapturedSteps> forward_with_steps(const at::Tensor& x) = 0;
 
-  /// context of q, k, v (B, H, T, d_k) under the subject's own mask; absent when the core cannot be reached.
-  virtual std::optional<at::Tensor> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
+  /// The steps from scores to context of q, k, v (B, H, T, d_k) under the subject's own mask; absent when the core
+  /// cannot be reached.
+  virtual std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
 
   virtual std::vector<std::pair<std::string, at::Tensor>> named_parameters() = 0;
 

@@ -1,0 +1,68 @@
+// What every check is given: the subject, what it is declared to be, an input, and the runs that several checks share.
+// One check is one function from this to a CheckResult; all of them are in check_list.cpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checks/captured_pass.h"
+#include "checks/findings.h"
+#include "checks/guarded_subject.h"
+
+namespace attn {
+
+/// What random numbers are for: each use its own, so that one check's draws do not depend on another's.
+enum class Draw : std::uint64_t { kGradient = 1, kFuture, kOtherInput, kQuery, kKey, kValue };
+
+class CheckContext {
+ public:
+  /// x (B, T, d_model), on the run's device, in its dtype. `subject` must outlive the context.
+  CheckContext(Subject& subject, RunConfig run, at::Tensor x);
+
+  Subject& subject() { return *subject_; }
+  const AttentionConfig& config() const { return subject_->config(); }
+  const RunConfig& run() const { return run_; }
+  const at::Tensor& x() const { return x_; }
+  std::int64_t B() const { return x_.size(0); }
+  std::int64_t T() const { return x_.size(1); }
+  std::vector<std::int64_t> heads_shape() const {
+    return {B(), config().H, T(), config().d_k()};
+  }                                                                                      ///< q, k, v, context
+  std::vector<std::int64_t> pairs_shape() const { return {B(), config().H, T(), T()}; }  ///< scores, weights
+
+  /// One forward and backward pass in eval mode, made when first asked for; null when the subject shows no steps.
+  const CapturedPass* pass();
+
+  /// The step's value in that pass; null when the subject does not show it. Throws SubjectFailure for a wrong shape.
+  const at::Tensor* step(Step step, const std::vector<std::int64_t>& expected_shape);
+
+  /// Numbers from N(0, 1), in the run's dtype on its device.
+  at::Tensor draw(const std::vector<std::int64_t>& shape, Draw use) const;
+
+ private:
+  std::unique_ptr<Subject> subject_;
+  RunConfig run_;
+  at::Tensor x_;
+  bool pass_made_ = false;
+  std::optional<CapturedPass> pass_;
+};
+
+// One function a check; names and questions are in check_list.cpp.
+CheckResult check_shapes(CheckContext& context);
+CheckResult check_finite(CheckContext& context);
+CheckResult check_row_sums(CheckContext& context);
+CheckResult check_masked_weights(CheckContext& context);
+CheckResult check_first_token(CheckContext& context);
+CheckResult check_scale(CheckContext& context);
+CheckResult check_causality(CheckContext& context);
+CheckResult check_mask_control(CheckContext& context);
+CheckResult check_sdpa_forward(CheckContext& context);
+CheckResult check_sdpa_backward(CheckContext& context);
+CheckResult check_determinism(CheckContext& context);
+CheckResult check_dropout(CheckContext& context);
+
+}  // namespace attn

@@ -1,0 +1,64 @@
+#include "checks/findings.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/text.h"
+
+namespace attn {
+namespace {
+
+/// How near to its limit: above 1 is beyond it, NaN counts as infinitely far.
+double strain(const Comparison& comparison) {
+  if (!std::isfinite(comparison.measured)) return std::numeric_limits<double>::infinity();
+  if (comparison.measured == 0.0) return comparison.wrong > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+  return comparison.measured / comparison.limit.max_abs;
+}
+
+std::string with_label(const std::string& what, const std::string& place) {
+  return what.empty() || place.empty() ? place : what + " " + place;
+}
+
+}  // namespace
+
+void Findings::add(const std::string& what, const Comparison& comparison) {
+  compared_ += comparison.compared;
+  wrong_ += comparison.wrong;
+  if (comparison.non_finite > 0) {
+    fail(std::to_string(comparison.non_finite) + " values are not finite" + (what.empty() ? "" : " in " + what));
+  }
+  if (where_first_.empty()) where_first_ = with_label(what, comparison.where_first);
+  const bool more_strained = !closest_.has_value() || strain(comparison) > strain(*closest_);
+  if (!more_strained) return;
+  closest_ = comparison;
+  if (comparison.wrong > 0) where_worst_ = with_label(what, comparison.where_worst);
+}
+
+CheckResult Findings::result() const {
+  CheckResult result;
+  result.unit = unit_;
+  result.compared = compared_;
+  result.wrong = wrong_;
+  if (closest_.has_value()) {
+    result.measured = closest_->measured;
+    result.limit = closest_->limit.max_abs;
+    result.limit_reason = closest_->limit.why;
+  }
+  result.where_first = where_first_;
+  result.where_worst = where_worst_;
+  std::vector<std::string> sentences = faults_;
+  if (compared_ == 0) sentences.insert(sentences.begin(), "nothing could be compared");
+  sentences.insert(sentences.end(), notes_.begin(), notes_.end());
+  result.detail = join(sentences, "; ");
+  result.status = all_well() && compared_ > 0 ? CheckStatus::kPass : CheckStatus::kFail;
+  return result;
+}
+
+CheckResult not_applicable(const std::string& reason) {
+  CheckResult result;
+  result.status = CheckStatus::kNotApplicable;
+  result.detail = reason;
+  return result;
+}
+
+}  // namespace attn

@@ -1,0 +1,43 @@
+// Collects what one check finds and turns it into its verdict by the rules of every check: a pass needs something that
+// was compared, and nothing that is wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checks/check.h"
+#include "checks/comparison.h"
+
+namespace attn {
+
+class Findings {
+ public:
+  /// `unit`: what is measured, e.g. "largest difference".
+  explicit Findings(std::string unit) : unit_(std::move(unit)) {}
+
+  /// One comparison; `what` says of what ("dq, flash, strided"), empty when the check makes only one.
+  void add(const std::string& what, const Comparison& comparison);
+
+  /// Something that is wrong without a number.
+  void fail(const std::string& sentence) { faults_.push_back(sentence); }
+
+  /// What a reader should know when all is well, and besides the faults when it is not.
+  void note(const std::string& sentence) { notes_.push_back(sentence); }
+
+  bool all_well() const { return faults_.empty() && wrong_ == 0; }
+
+  /// The verdict: name and seconds are filled in by the runner.
+  CheckResult result() const;
+
+ private:
+  std::string unit_;
+  std::vector<std::string> faults_, notes_;
+  std::optional<Comparison> closest_;  ///< nearest to its limit, or furthest beyond it.
+  std::int64_t compared_ = 0, wrong_ = 0;
+  std::string where_first_, where_worst_;
+};
+
+/// The check cannot say anything here; `reason` tells why.
+CheckResult not_applicable(const std::string& reason);
+
+}  // namespace attn

@@ -1,0 +1,242 @@
+// sdpa-forward and sdpa-backward: the layer between q, k, v and context against scaled_dot_product_attention.
+#include <ATen/Context.h>
+#include <ATen/SDPBackend.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "checks/check_context.h"
+#include "checks/error_budget.h"
+#include "checks/number_format.h"
+#include "checks/plain_attention.h"
+#include "core/text.h"
+
+namespace attn {
+namespace {
+
+struct Backend {
+  at::SDPBackend value;
+  const char* name;
+};
+constexpr std::array kBackends{Backend{at::SDPBackend::math, "math"}, Backend{at::SDPBackend::flash_attention, "flash"},
+                               Backend{at::SDPBackend::efficient_attention, "efficient"},
+                               Backend{at::SDPBackend::cudnn_attention, "cudnn"}};
+
+/// Allows LibTorch one backend beside math, and puts its global switches back afterwards.
+class OnlyBackend {
+ public:
+  explicit OnlyBackend(at::SDPBackend backend)
+      : math_(context().userEnabledMathSDP()),
+        flash_(context().userEnabledFlashSDP()),
+        efficient_(context().userEnabledMemEfficientSDP()),
+        cudnn_(context().userEnabledCuDNNSDP()) {
+    allow(true, backend == at::SDPBackend::flash_attention, backend == at::SDPBackend::efficient_attention,
+          backend == at::SDPBackend::cudnn_attention);
+  }
+  ~OnlyBackend() { allow(math_, flash_, efficient_, cudnn_); }
+  OnlyBackend(const OnlyBackend&) = delete;
+  OnlyBackend& operator=(const OnlyBackend&) = delete;
+
+ private:
+  static at::Context& context() { return at::globalContext(); }
+  static void allow(bool math, bool flash, bool efficient, bool cudnn) {
+    context().setSDPUseMath(math);
+    context().setSDPUseFlash(flash);
+    context().setSDPUseMemEfficient(efficient);
+    context().setSDPUseCuDNN(cudnn);
+  }
+  bool math_, flash_, efficient_, cudnn_;
+};
+
+/// The same numbers, with the head axis and the token axis swapped in memory, as a split into heads leaves them.
+at::Tensor strided(const at::Tensor& heads) { return heads.transpose(1, 2).contiguous().transpose(1, 2); }
+
+/// What one run of the layer put into its core, and what came out, detached.
+struct CoreRun {
+  CoreInput input;
+  CoreOutput output;  ///< the layer's; an undefined gradient did not arrive.
+};
+
+enum class CoreState { kShown, kNoCore, kNoGradients };
+
+std::pair<CoreState, CoreRun> core_run(const CapturedPass* pass, const AttentionConfig& config,
+                                       const std::vector<std::int64_t>& heads_shape) {
+  if (pass == nullptr) return {CoreState::kNoCore, {}};
+  const at::Tensor* q = captured_step(pass->steps, Step::kQ, heads_shape);
+  const at::Tensor* k = captured_step(pass->steps, Step::kK, heads_shape);
+  const at::Tensor* v = captured_step(pass->steps, Step::kV, heads_shape);
+  const at::Tensor* output = captured_step(pass->steps, Step::kContext, heads_shape);
+  if (q == nullptr || k == nullptr || v == nullptr || output == nullptr) return {CoreState::kNoCore, {}};
+  const auto gradient = [&](Step step) {
+    const auto found = pass->gradients.find(step);
+    return found == pass->gradients.end() ? at::Tensor() : found->second;
+  };
+  CoreRun run{{*q, *k, *v, gradient(Step::kContext), config.causal},
+              {*output, gradient(Step::kQ), gradient(Step::kK), gradient(Step::kV)}};
+  return {run.input.d_context.defined() ? CoreState::kShown : CoreState::kNoGradients, run};
+}
+
+/// scaled_dot_product_attention of the input, with the explicit mask and no flag; undefined when this LibTorch does not
+/// offer the backend here.
+std::optional<CoreOutput> library_core(const CoreInput& input, const Backend& backend, bool with_strides) {
+  const OnlyBackend only(backend.value);
+  const bool backward = input.d_context.defined();
+  const at::AutoGradMode gradients(backward);
+  const auto leaf = [&](const at::Tensor& tensor) {
+    const at::Tensor copy = with_strides ? strided(tensor.detach()) : tensor.detach().contiguous();
+    return copy.detach().requires_grad_(backward);
+  };
+  const at::Tensor q = leaf(input.q), k = leaf(input.k), v = leaf(input.v);
+  std::optional<at::Tensor> mask;
+  if (input.causal) mask = declared_mask(true, q.size(2), k.size(2), q.device());
+  const auto chosen = static_cast<at::SDPBackend>(
+      at::_fused_sdp_choice(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/false, /*scale=*/std::nullopt));
+  if (chosen != backend.value) return std::nullopt;
+  const at::Tensor output = at::scaled_dot_product_attention(q, k, v, mask);
+  if (!backward) return CoreOutput{output, {}, {}, {}};
+  const at::Tensor d_context = with_strides ? strided(input.d_context) : input.d_context.contiguous();
+  const auto found = torch::autograd::grad({output}, {q, k, v}, {d_context});
+  return CoreOutput{output.detach(), found[0], found[1], found[2]};
+}
+
+/// A tensor of the core and what it is called.
+struct Part {
+  const char* name;
+  at::Tensor CoreOutput::*member;
+  const AxisNames& axes;
+};
+
+const std::vector<Part>& forward_parts() {
+  static const std::vector<Part> parts{{"context", &CoreOutput::context, kQueryAxes}};
+  return parts;
+}
+
+const std::vector<Part>& backward_parts() {
+  static const std::vector<Part> parts{
+      {"dq", &CoreOutput::dq, kQueryAxes}, {"dk", &CoreOutput::dk, kKeyAxes}, {"dv", &CoreOutput::dv, kKeyAxes}};
+  return parts;
+}
+
+double largest_of(const CoreOutput& output, const std::vector<Part>& parts) {
+  double largest = 0.0;
+  for (const Part& part : parts) largest = std::max(largest, (output.*part.member).abs().max().item<double>());
+  return largest;
+}
+
+double lesson_figure(double largest) { return 1e-6 * std::max(1.0, largest); }
+
+/// The limit for all parts together: gradients are measured against the largest of them, since some are 0 by right.
+ErrorBudget parity_budget(const CoreInput& input, const std::vector<Part>& parts, double largest) {
+  const std::int64_t T = input.q.size(2);
+  if (input.q.scalar_type() == at::kDouble) {
+    const double limit = 1e-12 * std::max(1.0, largest) * std::sqrt(static_cast<double>(T));
+    return {limit, "1e-12 * max(1, largest value) * sqrt(T): float64 rounding"};
+  }
+  const CoreOutput judge = judged_core(input);
+  const CoreOutput plain = plain_core(input);
+  ErrorBudget budget;
+  for (const Part& part : parts) {
+    const ErrorBudget own = budget_from(judge.*part.member, (plain.*part.member).to(at::kCPU), T);
+    if (budget.why.empty() || !(own.max_abs <= budget.max_abs)) budget = own;
+  }
+  if (input.q.scalar_type() == at::kFloat && !(lesson_figure(largest) <= budget.max_abs)) {
+    return {lesson_figure(largest), "1e-6 * max(1, largest value), the lesson's figure"};
+  }
+  return budget;
+}
+
+struct ParityOutcome {
+  double difference = 0.0;
+  double largest = 0.0;
+  std::vector<std::string> backends;
+  bool all_well = true;
+};
+
+/// Compares with every backend, contiguous and strided.
+ParityOutcome judge_parity(Findings& findings, const CoreRun& run, const std::vector<Part>& parts,
+                           const std::string& suffix) {
+  ParityOutcome outcome;
+  std::optional<ErrorBudget> budget;
+  for (const Backend& backend : kBackends) {
+    for (const bool with_strides : {false, true}) {
+      const std::optional<CoreOutput> library = library_core(run.input, backend, with_strides);
+      if (!library.has_value()) continue;
+      if (outcome.backends.empty() || outcome.backends.back() != backend.name)
+        outcome.backends.emplace_back(backend.name);
+      if (!budget.has_value()) {
+        outcome.largest = largest_of(*library, parts);
+        budget = parity_budget(run.input, parts, outcome.largest);
+      }
+      for (const Part& part : parts) {
+        const Comparison comparison = compare(run.output.*part.member, *library.*part.member, *budget, part.axes);
+        const std::string what =
+            std::string(part.name) + ", " + backend.name + (with_strides ? ", strided" : "") + suffix;
+        findings.add(what, comparison);
+        outcome.all_well = outcome.all_well && comparison.passed();
+        if (!(comparison.measured <= outcome.difference)) outcome.difference = comparison.measured;
+      }
+    }
+  }
+  return outcome;
+}
+
+/// Refuses what makes a comparison of gradients worthless. True when it is worth going on.
+bool gradients_are_due(Findings& findings, const CoreRun& run) {
+  for (const Part& part : backward_parts()) {
+    if (!(run.output.*part.member).defined()) findings.fail(std::string("no gradient reaches ") + (part.name + 1));
+  }
+  if (!run.input.d_context.ne(0).any().item<bool>()) findings.fail("the gradient of context is all zero");
+  return findings.all_well();
+}
+
+/// The same comparison in float64, where a bug stays and rounding does not.
+std::string judge_in_float64(CheckContext& context, Findings& findings, const std::vector<Part>& parts,
+                             bool well_so_far) {
+  if (context.x().scalar_type() == at::kDouble) return "";
+  const std::unique_ptr<Subject> exact = context.subject().rebuild(Dtype::kFloat64);
+  if (exact == nullptr) return "the layer cannot be rebuilt in float64";
+  exact->train(false);
+  const at::Tensor d_output = context.draw(context.x().sizes().vec(), Draw::kGradient).to(at::kDouble);
+  const auto pass = capture_pass(*exact, context.run(), context.x().to(at::kDouble), d_output);
+  const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context.config(), context.heads_shape());
+  if (state == CoreState::kNoCore) return "the layer shows no core in float64";
+  if (&parts == &backward_parts() && !gradients_are_due(findings, run)) return "";
+  const ParityOutcome outcome = judge_parity(findings, run, parts, ", float64");
+  if (!outcome.all_well)
+    return "the difference stays in float64 (" + format_number(outcome.difference, 2) + "): a bug, not rounding";
+  return "float64 " + format_number(outcome.difference, 2) +
+         (well_so_far ? "" : ": it vanishes there, so it is rounding");
+}
+
+CheckResult judge_core(CheckContext& context, const std::vector<Part>& parts) {
+  const auto [state, run] = core_run(context.pass(), context.config(), context.heads_shape());
+  if (state == CoreState::kNoCore) return not_applicable("the layer shows no q, k, v and context");
+  const bool backward = &parts == &backward_parts();
+  Findings findings("largest difference");
+  if (backward && state == CoreState::kNoGradients) {
+    findings.fail("no gradient reaches context");
+    return findings.result();
+  }
+  if (backward && !gradients_are_due(findings, run)) return findings.result();
+  CoreRun judged = run;
+  if (!backward) judged.input.d_context = at::Tensor();
+  const ParityOutcome outcome = judge_parity(findings, judged, parts, "");
+  if (outcome.backends.empty()) return not_applicable("this LibTorch offers no backend for this input");
+  findings.note("difference " + format_number(outcome.difference, 2) +
+                ", the lesson's 1e-6 * max(1, largest value) is " + format_number(lesson_figure(outcome.largest), 2));
+  const std::string exact = judge_in_float64(context, findings, parts, outcome.all_well);
+  if (!exact.empty()) findings.note(exact);
+  findings.note(join(outcome.backends) + ", contiguous and strided");
+  return findings.result();
+}
+
+}  // namespace
+
+CheckResult check_sdpa_forward(CheckContext& context) { return judge_core(context, forward_parts()); }
+
+CheckResult check_sdpa_backward(CheckContext& context) { return judge_core(context, backward_parts()); }
+
+}  // namespace attn

@@ -1,0 +1,18 @@
+// Running the list of checks on one subject. verify_attention() does it for a config's layer; tests and planted faults
+// do it for theirs.
+#pragma once
+
+#include <vector>
+
+#include "checks/check_list.h"
+#include "checks/subject.h"
+
+namespace attn {
+
+/// Judges `subject` on x (B, T, d_model), which is on the run's device and in its dtype. A check that cannot be carried
+/// out becomes an `error`, one whose subject throws a `fail`; neither stops the others. Leaves the subject in eval
+/// mode. Throws ConfigError for an unknown name in `options`.
+std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const at::Tensor& x,
+                                    const VerifyOptions& options = {});
+
+}  // namespace attn

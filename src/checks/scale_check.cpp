@@ -1,0 +1,155 @@
+// scale: what the raw dot products are multiplied by, recovered from the scores themselves.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "checks/check_context.h"
+#include "checks/number_format.h"
+#include "core/text.h"
+
+namespace attn {
+namespace {
+
+/// What all pairs together say, in float64.
+struct ScoreFacts {
+  double products = 0.0;       ///< sum of score * dot
+  double squares = 0.0;        ///< sum of dot^2
+  double error_squares = 0.0;  ///< sum of (how far rounding may move a score, at scale 1)^2
+  bool all_equal = true;       ///< every query has one score for all its keys: softmax cannot tell any scale.
+  Comparison scores;           ///< each score against dot/sqrt(d_k).
+};
+
+/// How far rounding may move q.k * scale, at scale 1: d_k roundings of the sum of |q||k| (in float32 for the 16-bit
+/// formats), and one each when the dot product and the scaled score are stored.
+at::Tensor rounding_bound(const at::Tensor& q, const at::Tensor& k, const at::Tensor& dots, at::ScalarType type) {
+  const double summing = epsilon_of(type == at::kDouble ? at::kDouble : at::kFloat);
+  const at::Tensor magnitudes = at::matmul(q.abs(), k.abs().transpose(-2, -1));
+  return magnitudes * (summing * static_cast<double>(q.size(-1))) + dots.abs() * (2.0 * epsilon_of(type)) +
+         2.0 * underflow_of(type);
+}
+
+/// "1/sqrt(d_model)": the known factors that lie within 1 % of this one.
+std::string names_of(double factor, const AttentionConfig& config) {
+  const double d_k = static_cast<double>(config.d_k());
+  const std::vector<std::pair<std::string, double>> known = {
+      {"no scale at all", 1.0},
+      {"1/d_k, which is 1/sqrt(d_k) applied twice", 1.0 / d_k},
+      {"1/sqrt(d_model)", 1.0 / std::sqrt(static_cast<double>(config.d_model))},
+      {"1/sqrt(H)", 1.0 / std::sqrt(static_cast<double>(config.H))},
+      {"sqrt(d_k)", std::sqrt(d_k)},
+      {"1/d_model", 1.0 / static_cast<double>(config.d_model)}};
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known) {
+    if (std::abs(factor / value - 1.0) <= 0.01) names.push_back(name);
+  }
+  return join(names, " or ");
+}
+
+/// Takes one batch entry: q, k (1, H, T, d_k), scaled (1, H, T, T).
+void take_entry(ScoreFacts& facts, const at::Tensor& q, const at::Tensor& k, const at::Tensor& scaled, std::int64_t b) {
+  const double expected = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  const at::Tensor q_exact = q.to(at::kDouble), k_exact = k.to(at::kDouble), scores = scaled.to(at::kDouble);
+  const at::Tensor dots = at::matmul(q_exact, k_exact.transpose(-2, -1));
+  const at::Tensor bound = rounding_bound(q_exact, k_exact, dots, scaled.scalar_type());
+  facts.products += (scores * dots).sum().item<double>();
+  facts.squares += dots.square().sum().item<double>();
+  facts.error_squares += bound.square().sum().item<double>();
+  facts.all_equal = facts.all_equal && dots.amax(-1).eq(dots.amin(-1)).all().item<bool>();
+
+  const at::Tensor strain = (scores - dots * expected).abs() / (bound * expected);  // in units of what is allowed
+  const Comparison entry = judge_errors(strain, {1.0, "rounding"}, kPairAxes, b);
+  facts.scores.compared += entry.compared;
+  facts.scores.wrong += entry.wrong;
+  facts.scores.non_finite += entry.non_finite;
+  if (facts.scores.where_first.empty()) facts.scores.where_first = entry.where_first;
+  const bool worse = !(entry.measured <= facts.scores.measured);
+  if (worse) facts.scores.measured = entry.measured;
+  if (worse) facts.scores.where_worst = entry.where_worst;
+}
+
+void judge_factor(CheckContext& context, Findings& findings, const ScoreFacts& facts) {
+  const double expected = 1.0 / std::sqrt(static_cast<double>(context.config().d_k()));
+  const double factor = facts.products / facts.squares;  // least squares of scores = factor * dots
+  Comparison comparison = facts.scores;
+  comparison.measured = std::abs(factor / expected - 1.0);
+  comparison.limit = {std::sqrt(facts.error_squares / facts.squares), "what rounding can do to all scores together"};
+  const bool factor_is_right = within(comparison.measured, comparison.limit);
+  if (!factor_is_right && comparison.wrong == 0) comparison.wrong = 1;
+  findings.add("", comparison);
+  if (facts.scores.non_finite > 0) return;
+  const std::string found = "scores are q.k times " + format_number(factor);
+  if (!factor_is_right) {
+    const std::string names = names_of(factor, context.config());
+    findings.fail(found + (names.empty() ? "" : " = " + names) + ", expected " + format_number(expected) +
+                  " = 1/sqrt(d_k)");
+  } else if (comparison.wrong > 0) {
+    findings.fail("scores are not q.k times one factor, though 1/sqrt(d_k) on average");
+  } else {
+    findings.note(found + " = 1/sqrt(d_k)");
+  }
+}
+
+/// With q, k ~ N(0, 1) a score scaled by 1/sqrt(d_k) has variance 1. The mean of squares over n x n pairs of one head
+/// has the variance (2 + 6/d_k)/n^2 + 4 (n - 1)/(d_k n^2): pairs that share a query or a key move together.
+void judge_variance(CheckContext& context, Findings& findings) {
+  constexpr double kSigmas = 6.0;
+  constexpr double kWantedDeviation = 0.03;
+  const AttentionConfig& config = context.config();
+  const double d_k = static_cast<double>(config.d_k());
+  const std::int64_t length = std::min<std::int64_t>(64, config.max_seq_len);
+  const double n = static_cast<double>(length);
+  const double variance_of_one = (2.0 + 6.0 / d_k) / (n * n) + 4.0 * (n - 1.0) / (d_k * n * n);
+  const double heads_wanted = variance_of_one / (kWantedDeviation * kWantedDeviation);
+  const auto batch = static_cast<std::int64_t>(std::ceil(heads_wanted / static_cast<double>(config.H)));
+  const std::vector<std::int64_t> shape{batch, config.H, length, config.d_k()};
+
+  const at::NoGradGuard no_gradients;
+  const auto steps = context.subject().attend(context.draw(shape, Draw::kQuery), context.draw(shape, Draw::kKey),
+                                              context.draw(shape, Draw::kValue));
+  const at::Tensor* scaled =
+      steps.has_value() ? captured_step(*steps, Step::kScaledScores, {batch, config.H, length, length}) : nullptr;
+  if (scaled == nullptr) {
+    findings.note("q and k cannot be fed directly, so the variance of scores of N(0, 1) was not looked at");
+    return;
+  }
+  const double variance = scaled->to(at::kDouble).square().mean().item<double>();
+  const double deviation = std::sqrt(variance_of_one / static_cast<double>(batch * config.H));
+  Comparison comparison;
+  comparison.measured = std::abs(variance - 1.0);
+  comparison.limit = {kSigmas * deviation + 4.0 * epsilon_of(scaled->scalar_type()),
+                      "6 standard deviations of the variance of " + std::to_string(scaled->numel()) + " scores"};
+  comparison.compared = 1;
+  comparison.wrong = within(comparison.measured, comparison.limit) ? 0 : 1;
+  findings.add("variance", comparison);
+  const std::string sentence = "q, k ~ N(0, 1) give scores of variance " + format_number(variance, 3);
+  if (comparison.wrong == 0) {
+    findings.note(sentence);
+  } else {
+    findings.fail(sentence + ", expected 1");
+  }
+}
+
+}  // namespace
+
+CheckResult check_scale(CheckContext& context) {
+  if (context.T() == 1) return not_applicable("T is 1: with one key every scale gives weight 1");
+  const at::Tensor* q = context.step(Step::kQ, context.heads_shape());
+  const at::Tensor* k = context.step(Step::kK, context.heads_shape());
+  const at::Tensor* scaled = context.step(Step::kScaledScores, context.pairs_shape());
+  if (q == nullptr || k == nullptr || scaled == nullptr)
+    return not_applicable("the layer shows no q, k and scaled scores");
+
+  ScoreFacts facts;
+  for (std::int64_t b = 0; b < context.B(); ++b) {  // one entry at a time: float64 copies of all would be large
+    take_entry(facts, q->narrow(0, b, 1), k->narrow(0, b, 1), scaled->narrow(0, b, 1), b);
+  }
+  if (facts.all_equal) return not_applicable("all scores of every query are equal: no scale can be seen");
+  Findings findings("relative error of the factor, or of the variance");
+  judge_factor(context, findings, facts);
+  judge_variance(context, findings);
+  return findings.result();
+}
+
+}  // namespace attn

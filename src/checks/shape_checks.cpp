@@ -1,0 +1,210 @@
+// shapes and finite: what every step and gradient must look like, whatever its numbers are.
+#include <torch/torch.h>
+
+#include "checks/check_context.h"
+#include "checks/number_format.h"
+#include "checks/plain_attention.h"
+#include "core/text.h"
+#include "experiment/experiment.h"
+
+namespace attn {
+namespace {
+
+/// A step that must be announced, and the shape it must have.
+struct ExpectedStep {
+  Step step;
+  std::vector<std::string> letters;  ///< "B", "H", "T", "d_k": for messages
+  std::vector<std::int64_t> shape;
+};
+
+/// The shape formulas, from the config alone.
+std::vector<ExpectedStep> expected_steps(const AttentionConfig& config, std::int64_t B, std::int64_t T) {
+  const std::int64_t width = config.H * config.d_k();
+  const ExpectedStep token{Step::kX, {"B", "T", "d_model"}, {B, T, config.d_model}};
+  const ExpectedStep wide{Step::kX, {"B", "T", "H*d_k"}, {B, T, width}};
+  ExpectedStep head{Step::kX, {"B", "H", "T", "d_k"}, {B, config.H, T, config.d_k()}};
+  ExpectedStep pair{Step::kX, {"B", "H", "T", "T"}, {B, config.H, T, T}};
+  if (config.module == ModuleKind::kSingleHead) {
+    head = {Step::kX, {"B", "T", "d_k"}, {B, T, config.d_k()}};
+    pair = {Step::kX, {"B", "T", "T"}, {B, T, T}};
+  }
+
+  std::vector<ExpectedStep> steps;
+  const auto add = [&](const ExpectedStep& like, std::initializer_list<Step> names) {
+    for (const Step step : names) steps.push_back({step, like.letters, like.shape});
+  };
+  add(token, {Step::kX});
+  if (config.qkv == QkvLayout::kSeparate) {
+    add(wide, {Step::kQProj, Step::kKProj, Step::kVProj});
+  } else {
+    add({Step::kQkv, {"B", "T", "3*H*d_k"}, {B, T, 3 * width}}, {Step::kQkv});
+  }
+  add(head, {Step::kQ, Step::kK, Step::kV});
+  add(pair, {Step::kScores, Step::kScaledScores, Step::kMaskedScores, Step::kWeights, Step::kDroppedWeights});
+  add(head, {Step::kContext});
+  add(wide, {Step::kMerged});
+  add(token, {Step::kProjected, Step::kOutput});
+  return steps;
+}
+
+/// Compares shapes one by one and counts those that differ.
+class ShapeJudge {
+ public:
+  explicit ShapeJudge(const at::Tensor& x) : x_(x) {}
+
+  void judge(const std::string& name, const at::Tensor& tensor, const std::vector<std::int64_t>& shape,
+             const std::string& formula) {
+    ++count_.compared;
+    std::string wrong;
+    if (tensor.sizes() != at::IntArrayRef(shape)) {
+      wrong = "is " + format_shape(tensor.sizes().vec()) + ", expected " + formula + format_shape(shape);
+    } else if (tensor.scalar_type() != x_.scalar_type()) {
+      wrong = "is " + number_name(tensor.scalar_type()) + ", expected " + number_name(x_.scalar_type());
+    } else if (tensor.device() != x_.device()) {
+      wrong = "is on " + tensor.device().str() + ", expected " + x_.device().str();
+    }
+    if (!wrong.empty()) report(name, wrong);
+  }
+
+  void report(const std::string& name, const std::string& wrong) {
+    ++count_.wrong;
+    count_.measured += 1.0;
+    if (count_.where_first.empty()) count_.where_first = count_.where_worst = name;
+    findings_.fail(name + " " + wrong);
+  }
+
+  CheckResult result(const std::string& note) {
+    count_.limit = {0.0, "a shape is right or wrong"};
+    findings_.add("", count_);
+    findings_.note(note);
+    return findings_.result();
+  }
+
+ private:
+  at::Tensor x_;
+  Findings findings_{"wrong tensors"};
+  Comparison count_;
+};
+
+bool is_all_zero(const at::Tensor& tensor) { return !tensor.ne(0).any().item<bool>(); }
+
+/// `finite` for weights speaks of visible keys; of hidden ones masked-weights does.
+at::Tensor visible_part(Step step, const at::Tensor& value, bool causal) {
+  const bool hidden_by_right = step == Step::kMaskedScores || step == Step::kWeights || step == Step::kDroppedWeights;
+  if (!causal || !hidden_by_right || value.dim() < 2) return value;
+  const at::Tensor hidden = declared_mask(true, value.size(-2), value.size(-1), value.device()).logical_not();
+  return value.masked_fill(hidden, 0.0);
+}
+
+const AxisNames& axes_of(Step step) {
+  static const AxisNames no_names;
+  switch (step) {
+    case Step::kK:
+    case Step::kV:
+      return kKeyAxes;
+    case Step::kQ:
+    case Step::kContext:
+      return kQueryAxes;
+    case Step::kScores:
+    case Step::kScaledScores:
+    case Step::kMaskedScores:
+    case Step::kWeights:
+    case Step::kDroppedWeights:
+      return kPairAxes;
+    default:
+      return kTokenAxes;
+  }
+}
+
+const AxisNames kWeightAxes{"row", "column"};
+
+Comparison count_non_finite(const at::Tensor& tensor, const AxisNames& axes) {
+  const at::Tensor errors = at::isfinite(tensor).logical_not().to(at::kByte);
+  Comparison comparison = judge_errors(errors, {0.0, "every number is finite"}, axes);
+  comparison.non_finite = comparison.wrong;
+  comparison.measured = static_cast<double>(comparison.wrong);
+  return comparison;
+}
+
+/// Whether this parameter's gradient may rightly be all zero: queries and keys where each row sees one key or all
+/// tokens are alike, a key bias always (softmax cancels it), weights that meet only zeros.
+bool may_have_zero_gradient(const std::string& name, const CapturedPass& pass) {
+  const bool queries_or_keys = name.starts_with("q_proj") || name.starts_with("k_proj");
+  if (queries_or_keys) return true;  // sdpa-backward judges dq and dk
+  if (name.ends_with(".bias")) return false;
+  const bool output_side = name.starts_with("o_proj") || name.starts_with("c_proj");
+  const auto input = pass.steps.values.find(output_side ? Step::kMerged : Step::kX);
+  return input == pass.steps.values.end() || is_all_zero(input->second);
+}
+
+void judge_gradient(Findings& findings, const std::string& name, const at::Tensor& gradient, bool may_be_zero,
+                    const AxisNames& axes) {
+  if (!gradient.defined()) {
+    findings.fail("no gradient reaches " + name);
+    return;
+  }
+  findings.add("gradient of " + name, count_non_finite(gradient, axes));
+  if (!may_be_zero && is_all_zero(gradient)) findings.fail("the gradient of " + name + " is all zero");
+}
+
+}  // namespace
+
+CheckResult check_shapes(CheckContext& context) {
+  const CapturedPass* pass = context.pass();
+  if (pass == nullptr) return not_applicable("the layer shows no steps");
+  ShapeJudge judge(context.x());
+  const std::vector<ExpectedStep> expected = expected_steps(context.config(), context.B(), context.T());
+
+  std::vector<std::string> order, announced_order;
+  for (const ExpectedStep& step : expected) order.emplace_back(step_name(step.step));
+  for (const auto& [step, value] : pass->steps.announced) announced_order.emplace_back(step_name(step));
+  if (order != announced_order) judge.report("steps", "are " + join(announced_order) + ", expected " + join(order));
+
+  std::size_t gradients = 0;
+  for (const ExpectedStep& step : expected) {
+    const std::string name(step_name(step.step));
+    const std::string formula = "(" + join(step.letters) + ") = ";
+    for (std::size_t index = 0; index < pass->steps.announced.size(); ++index) {
+      if (pass->steps.announced[index].first != step.step) continue;
+      judge.judge(name, pass->steps.announced[index].second, step.shape, formula);
+      const at::Tensor& gradient = pass->announced_gradients[index].second;
+      if (!gradient.defined()) continue;  // `finite` says so
+      judge.judge("gradient of " + name, gradient, step.shape, formula);
+      ++gradients;
+    }
+  }
+  judge.judge("output", pass->steps.output, context.x().sizes().vec(), "the shape of x, ");
+  for (std::size_t index = 0; index < pass->parameters.size(); ++index) {
+    const auto& [name, gradient] = pass->parameter_gradients[index];
+    if (!gradient.defined()) continue;
+    judge.judge("gradient of " + name, gradient, pass->parameters[index].second.sizes().vec(), "the parameter's, ");
+    ++gradients;
+  }
+  return judge.result(std::to_string(expected.size()) + " steps and " + std::to_string(gradients) + " gradients");
+}
+
+CheckResult check_finite(CheckContext& context) {
+  const CapturedPass* pass = context.pass();
+  if (pass == nullptr) return not_applicable("the layer shows no steps");
+  Findings findings("numbers that are not finite");
+  for (const auto& [step, value] : pass->steps.values) {
+    findings.add(std::string(step_name(step)),
+                 count_non_finite(visible_part(step, value, context.config().causal), axes_of(step)));
+  }
+  findings.add("output", count_non_finite(pass->steps.output, kTokenAxes));
+
+  judge_gradient(findings, "the input", pass->x_gradient, false, kTokenAxes);
+  for (const auto& [step, value] : pass->steps.announced) {
+    if (step == Step::kX) continue;  // the input itself, judged above
+    const auto gradient = pass->gradients.find(step);
+    const bool always_due = step == Step::kV || step == Step::kContext;
+    judge_gradient(findings, std::string(step_name(step)),
+                   gradient == pass->gradients.end() ? at::Tensor() : gradient->second, !always_due, axes_of(step));
+  }
+  for (const auto& [name, gradient] : pass->parameter_gradients) {
+    judge_gradient(findings, name, gradient, may_have_zero_gradient(name, *pass), kWeightAxes);
+  }
+  return findings.result();
+}
+
+}  // namespace attn

@@ -1,0 +1,84 @@
+#include "checks/error_budget.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "checks/check_test_support.h"
+#include "checks/number_format.h"
+#include "checks/plain_attention.h"
+#include "core/error.h"
+
+namespace attn {
+namespace {
+
+CoreInput random_core(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t d_k, bool causal,
+                      at::ScalarType type) {
+  const auto draw = [&](std::uint64_t seed) {
+    return random_normal({B, H, T, d_k}, seed, RandomStream::kChecks).to(type);
+  };
+  return {draw(1), draw(2), draw(3), draw(4), causal};
+}
+
+TEST(ErrorBudget, IsTwiceThePlainErrorPlusOneRounding) {
+  const at::Tensor reference = torch::tensor({1.0, -4.0}, at::kDouble);
+  const at::Tensor plain = torch::tensor({1.0, -4.0 - std::ldexp(1.0, -20)}, at::kFloat);
+  const ErrorBudget budget = budget_from(reference, plain, 100);
+  EXPECT_DOUBLE_EQ(budget.max_abs, 2 * std::ldexp(1.0, -20) + 4 * std::ldexp(1.0, -23));
+  EXPECT_NE(budget.why.find("twice the plain formula's error in float32"), std::string::npos);
+}
+
+TEST(ErrorBudget, IsNotZeroWhereThePlainFormulaMakesNoError) {
+  const at::Tensor one = at::ones({3}, at::kDouble);
+  EXPECT_EQ(budget_from(one, one.to(at::kFloat), 1).max_abs, epsilon_of(at::kFloat));
+}
+
+TEST(ErrorBudget, IsCapped) {
+  const at::Tensor reference = at::ones({3}, at::kDouble);
+  const ErrorBudget budget = budget_from(reference, at::zeros({3}, at::kFloat), 4);
+  EXPECT_DOUBLE_EQ(budget.max_abs, 128 * epsilon_of(at::kFloat));
+}
+
+TEST(ErrorBudget, NanIsNeverWithinIt) {
+  EXPECT_FALSE(within(std::numeric_limits<double>::quiet_NaN(), {1e9, ""}));
+  EXPECT_TRUE(within(1.0, {1.0, ""}));
+}
+
+TEST(ErrorBudget, RefusesToBuildOnAPlainFormulaThatOverflows) {
+  const at::Tensor reference = at::ones({1}, at::kDouble);
+  EXPECT_THROW(budget_from(reference, at::full({1}, std::numeric_limits<double>::infinity(), at::kFloat), 1), Error);
+}
+
+TEST(PlainCore, AgreesWithTheLoopsInFloat64) {
+  for (const bool causal : {true, false}) {
+    const CoreInput input = random_core(2, 3, 7, 5, causal, at::kDouble);
+    const CoreOutput plain = plain_core(input), judge = judged_core(input);
+    for (const auto member : {&CoreOutput::context, &CoreOutput::dq, &CoreOutput::dk, &CoreOutput::dv}) {
+      EXPECT_TRUE((plain.*member - judge.*member).abs().max().item<double>() <= 1e-13);
+    }
+  }
+}
+
+TEST(JudgedCore, MixesNoHeadsAndGivesNoGradientsUnasked) {
+  CoreInput input = random_core(2, 2, 3, 2, true, at::kFloat);
+  input.d_context = at::Tensor();
+  const CoreOutput whole = judged_core(input);
+  EXPECT_FALSE(whole.dq.defined());
+  input.v.select(0, 1).select(0, 1).zero_();
+  const CoreOutput changed = judged_core(input);
+  EXPECT_TRUE(changed.context[0].equal(whole.context[0]));
+  EXPECT_TRUE(changed.context[1][0].equal(whole.context[1][0]));
+  EXPECT_TRUE(changed.context[1][1].eq(0).all().item<bool>());
+}
+
+TEST(DeclaredMask, IsAlignedToTheBottomRight) {
+  const at::Tensor mask = declared_mask(true, 2, 4, at::kCPU);
+  EXPECT_TRUE(mask.equal(torch::tensor({1, 1, 1, 0, 1, 1, 1, 1}).view({2, 4}).to(at::kBool)));
+  EXPECT_TRUE(declared_mask(false, 2, 4, at::kCPU).all().item<bool>());
+}
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,137 @@
+// The honest layer raises no alarm, whatever its shape, layout and precision.
+#include <gtest/gtest.h>
+
+#include "checks/check_test_support.h"
+
+namespace attn {
+namespace {
+
+using Names = std::set<std::string>;
+
+struct HonestCase {
+  std::string name;
+  RunConfig run;
+  Names not_applicable;
+};
+
+HonestCase shape_case(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t d_model, std::int64_t H,
+                      const Names& not_applicable = {"dropout"}) {
+  HonestCase honest{name, small_run(), not_applicable};
+  honest.run.B = B;
+  honest.run.T = T;
+  honest.run.attention.d_model = d_model;
+  honest.run.attention.H = H;
+  honest.run.attention.max_seq_len = std::max<std::int64_t>(T, 8);
+  return honest;
+}
+
+std::vector<HonestCase> honest_cases() {
+  const Names no_future{"dropout", "first-token", "scale", "causality", "mask-control"};
+  std::vector<HonestCase> cases{
+      shape_case("OneToken", 2, 1, 8, 2, no_future),  shape_case("TwoTokens", 1, 2, 8, 2),
+      shape_case("SeventeenTokens", 3, 17, 24, 4),    shape_case("FiftyTokens", 2, 50, 64, 8),
+      shape_case("AsManyTokensAsHeads", 2, 4, 16, 4), shape_case("OneHead", 2, 9, 10, 1),
+      shape_case("OddPrimes", 3, 13, 35, 5),          shape_case("HeadsOfWidthOne", 1, 6, 5, 5)};
+  cases.push_back(shape_case("GivenHeadWidth", 2, 5, 10, 3));
+  cases.back().run.attention.given_d_k = 7;
+  cases.push_back(shape_case("NotCausal", 2, 11, 12, 3, {"dropout", "first-token", "causality", "mask-control"}));
+  cases.back().run.attention.causal = false;
+  cases.push_back(shape_case("WithDropout", 2, 9, 12, 3, {}));
+  cases.back().run.attention.dropout = 0.1;
+  cases.push_back(shape_case("OneTokenWithDropout", 1, 1, 4, 2, {"first-token", "scale", "causality", "mask-control"}));
+  cases.back().run.attention.dropout = 0.5;
+  for (const Dtype dtype : {Dtype::kFloat64, Dtype::kBFloat16, Dtype::kFloat16}) {
+    for (const std::int64_t T : {std::int64_t{1}, std::int64_t{13}, std::int64_t{50}}) {
+      cases.push_back(
+          shape_case(to_string(dtype) + "T" + std::to_string(T), 2, T, 24, 3, T == 1 ? no_future : Names{"dropout"}));
+      cases.back().run.dtype = dtype;
+    }
+  }
+  cases.push_back(shape_case("HalvedDropout", 2, 9, 12, 3, {}));
+  cases.back().run.dtype = Dtype::kBFloat16;
+  cases.back().run.attention.dropout = 0.3;
+  return cases;
+}
+
+std::vector<CheckResult> judge_honest(const RunConfig& run) {
+  return judge(run, [](const RunConfig& config) { return make_layer(config); });
+}
+
+void expect_no_alarm(const RunConfig& run, const Names& not_applicable) {
+  const auto results = judge_honest(run);
+  EXPECT_EQ(results.size(), check_list().size());
+  EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
+  EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
+  EXPECT_EQ(with_status(results, CheckStatus::kNotApplicable), not_applicable) << describe(results);
+  for (const CheckResult& result : results) {
+    if (result.status != CheckStatus::kPass) continue;
+    EXPECT_GT(result.compared, 0) << result.name;
+    EXPECT_EQ(result.wrong, 0) << result.name;
+    EXPECT_TRUE(result.measured.value() <= result.limit.value()) << result.name;
+    EXPECT_NE(result.limit_reason, "") << result.name;
+    EXPECT_EQ(result.where_first, "") << result.name;
+  }
+}
+
+class HonestLayer : public ::testing::TestWithParam<HonestCase> {};
+
+TEST_P(HonestLayer, RaisesNoAlarm) {
+  for (const QkvLayout layout : {QkvLayout::kFused, QkvLayout::kFusedPerHead, QkvLayout::kSeparate}) {
+    RunConfig run = GetParam().run;
+    run.attention.qkv = layout;
+    run.attention.bias = layout != QkvLayout::kFused;
+    SCOPED_TRACE(to_string(layout));
+    expect_no_alarm(run, GetParam().not_applicable);
+  }
+}
+
+TEST_P(HonestLayer, RaisesNoAlarmAsASingleHead) {
+  RunConfig run = GetParam().run;
+  run.attention.module = ModuleKind::kSingleHead;
+  run.attention.H = 1;
+  expect_no_alarm(run, GetParam().not_applicable);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, HonestLayer, ::testing::ValuesIn(honest_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(HonestLayer, TellsTheFactorItFoundAndHowManyCutsItTried) {
+  const auto results = judge_honest(small_run());
+  EXPECT_NE(find(results, "scale").detail.find("scores are q.k times 0.5 = 1/sqrt(d_k)"), std::string::npos)
+      << describe(results);
+  EXPECT_NE(find(results, "causality").detail.find("all 6 cuts, 3 changes each"), std::string::npos)
+      << describe(results);
+  EXPECT_NE(find(results, "sdpa-forward").detail.find("math, flash, contiguous and strided"), std::string::npos)
+      << describe(results);
+  EXPECT_NE(find(results, "sdpa-backward").detail.find("the lesson's 1e-6"), std::string::npos) << describe(results);
+}
+
+TEST(HonestLayer, WithEqualScoresCannotShowItsScale) {
+  const RunConfig run = small_run();
+  LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
+  VerifyOptions options;
+  options.only = {"scale"};
+  const auto results = run_checks(subject, run, at::ones({2, 7, 12}), options);
+  EXPECT_EQ(results.front().status, CheckStatus::kNotApplicable);
+  EXPECT_NE(results.front().detail.find("all scores of every query are equal"), std::string::npos);
+}
+
+TEST(HonestLayer, OnTokensThatAreAllAlikeRaisesNoAlarm) {
+  const RunConfig run = small_run();
+  LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
+  const auto results = run_checks(subject, run, at::ones({2, 7, 12}));
+  EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
+  EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
+}
+
+TEST(HonestLayer, WithLargeScoresMayLetVisibleWeightsUnderflow) {
+  const RunConfig run = small_run();
+  LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
+  VerifyOptions options;
+  options.only = {"masked-weights", "row-sums", "finite", "scale"};
+  const auto results = run_checks(subject, run, input_of(run) * 100, options);
+  EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
+}
+
+}  // namespace
+}  // namespace attn

@@ -1,0 +1,284 @@
+#include "checks/planted_faults.h"
+
+#include <gtest/gtest.h>
+
+#include "checks/check_test_support.h"
+
+namespace attn {
+namespace {
+
+using Names = std::set<std::string>;
+
+/// The checks that fail; none may end in `error`.
+std::vector<CheckResult> expect_failing(const LayerFactory& fault, const Names& expected,
+                                        const RunConfig& run = small_run()) {
+  const std::vector<CheckResult> results = judge(run, fault);
+  EXPECT_EQ(with_status(results, CheckStatus::kFail), expected) << describe(results);
+  EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
+  return results;
+}
+
+void expect_says(const CheckResult& result, const std::string& words) {
+  EXPECT_NE(result.detail.find(words), std::string::npos) << result.name << ": " << result.detail;
+}
+
+TEST(PlantedFaults, AnAxisLeftOverIsCaughtByShapes) {
+  const auto results = expect_failing(layer_fault<HeadAxisLeft>(), {"shapes"});
+  expect_says(find(results, "shapes"), "merged is (2, 7, 1, 12), expected (B, T, H*d_k) = (2, 7, 12)");
+  EXPECT_EQ(find(results, "shapes").where_first, "merged");
+}
+
+TEST(PlantedFaults, AnOutputOfAnotherShapeFailsWhateverNeedsTheOutput) {
+  const auto results = judge(small_run(), layer_fault<OutputOfAnotherShape>());
+  EXPECT_EQ(find(results, "causality").status, CheckStatus::kFail) << describe(results);
+  expect_says(find(results, "causality"), "output: expected what x is");
+}
+
+TEST(PlantedFaults, NanInOneGradientIsCaughtByFinite) {
+  const auto results = expect_failing(layer_fault<NanInOneGradient>(), {"finite"});
+  const CheckResult& finite = find(results, "finite");
+  EXPECT_EQ(finite.where_first, "gradient of c_proj.weight (row 2, column 3)");
+  EXPECT_EQ(finite.wrong, 1);
+}
+
+TEST(PlantedFaults, AGradientThatIsAllZeroIsCaughtByFinite) {
+  const auto results = expect_failing(layer_fault<ZeroGradientOfOneWeight>(), {"finite"});
+  expect_says(find(results, "finite"), "the gradient of c_proj.weight is all zero");
+}
+
+TEST(PlantedFaults, AFrozenWeightIsCaughtByFinite) {
+  const auto results = expect_failing(layer_fault<FrozenOutputWeight>(), {"finite"});
+  expect_says(find(results, "finite"), "no gradient reaches c_proj.weight");
+}
+
+TEST(PlantedFaults, NanInAWeightIsCaughtWhereverItIsLookedAt) {
+  const auto results = judge(small_run(), core_fault<NanWeights>());
+  for (const char* name :
+       {"finite", "row-sums", "masked-weights", "first-token", "causality", "sdpa-forward", "determinism"}) {
+    EXPECT_EQ(find(results, name).status, CheckStatus::kFail) << name << "\n" << describe(results);
+  }
+  expect_says(find(results, "row-sums"), "not finite");
+}
+
+TEST(PlantedFaults, WeightsThatSumToTwoAreCaughtByRowSums) {
+  const auto results = expect_failing(core_fault<WeightsAnnouncedTwice>(), {"row-sums"});
+  EXPECT_EQ(find(results, "row-sums").where_first, "weights (batch 0, head 0, query 0)");
+  EXPECT_NEAR(find(results, "row-sums").measured.value(), 1.0, 1e-5);
+  EXPECT_EQ(find(results, "row-sums").wrong, 2 * 3 * 7);
+}
+
+TEST(PlantedFaults, SoftmaxOverTheQueriesIsNamed) {
+  const auto results = expect_failing(core_fault<SoftmaxOverQueries>(),
+                                      {"row-sums", "first-token", "sdpa-forward", "sdpa-backward", "causality"});
+  expect_says(find(results, "row-sums"), "columns sum to 1: softmax runs over the query axis");
+}
+
+TEST(PlantedFaults, SoftmaxOverTheHeadsIsNamed) {
+  RunConfig run = small_run();
+  run.attention.causal = false;
+  const auto results =
+      expect_failing(core_fault<SoftmaxOverHeads>(), {"row-sums", "sdpa-forward", "sdpa-backward"}, run);
+  expect_says(find(results, "row-sums"), "softmax runs over the head axis");
+}
+
+TEST(PlantedFaults, DropoutActiveInEvalIsNamed) {
+  const auto results = judge(small_run(), core_fault<DropoutInEval>());
+  expect_says(find(results, "row-sums"), "dropout is active");
+  expect_says(find(results, "row-sums"), "1.25 = 1/(1 - 0.2)");
+  EXPECT_EQ(find(results, "determinism").status, CheckStatus::kFail);
+}
+
+TEST(PlantedFaults, AFiniteFillIsCaughtByMaskedWeights) {
+  const auto results = expect_failing(core_fault<FiniteFill>(), {"masked-weights"});
+  expect_says(find(results, "masked-weights"), "query 0 sees key 1, which its mask hides");
+  EXPECT_EQ(find(results, "masked-weights").where_first, "(batch 0, head 0, query 0, key 1)");
+  EXPECT_EQ(find(results, "masked-weights").wrong, 2 * 3 * 21);
+}
+
+TEST(PlantedFaults, AHiddenKeyThatShouldBeVisibleIsCaughtByMaskedWeights) {
+  const auto results =
+      expect_failing(core_fault<HidesAVisibleKey>(), {"masked-weights", "sdpa-forward", "sdpa-backward"});
+  expect_says(find(results, "masked-weights"), "query 5 gives key 2, which it may see, weight 0");
+  EXPECT_EQ(find(results, "masked-weights").wrong, 2 * 3);
+}
+
+TEST(PlantedFaults, ADiagonalShiftedByOneIsCaughtByMaskedWeightsAndCausality) {
+  const auto results = expect_failing(core_fault<MaskShiftedByOne>(),
+                                      {"masked-weights", "first-token", "causality", "sdpa-forward", "sdpa-backward"});
+  expect_says(find(results, "masked-weights"), "query 0 sees key 1");
+  EXPECT_EQ(find(results, "causality").where_first, "(batch 0, token 0, channel 0)");
+}
+
+TEST(PlantedFaults, OneLeakedPairIsCaughtAndNamed) {
+  const auto results = judge(small_run(), core_fault<OneLeakedPair>(1, 2, 3, 6));
+  const CheckResult& masked = find(results, "masked-weights");
+  EXPECT_EQ(masked.status, CheckStatus::kFail);
+  EXPECT_EQ(masked.where_first, "(batch 1, head 2, query 3, key 6)");
+  EXPECT_EQ(masked.wrong, 1);
+}
+
+TEST(PlantedFaults, AFirstTokenOffByARoundingIsCaughtByFirstToken) {
+  const auto results = expect_failing(core_fault<FirstTokenOffByARounding>(), {"first-token"});
+  EXPECT_EQ(find(results, "first-token").where_first, "(batch 0, head 0, query 0, channel 0)");
+}
+
+TEST(PlantedFaults, AnAnnouncedScaleThatIsTwiceTooLargeIsCaughtByScaleAlone) {
+  expect_failing(core_fault<ScaleAnnouncedTwice>(), {"scale"});
+}
+
+TEST(PlantedFaults, EachWrongScaleIsNamed) {
+  const struct {
+    double factor;
+    const char* words;
+  } cases[] = {{1.0, "q.k times 1 = no scale at all, expected 0.5 = 1/sqrt(d_k)"},
+               {0.25, "0.25 = 1/d_k, which is 1/sqrt(d_k) applied twice"},
+               {1 / std::sqrt(12.0), "0.2887 = 1/sqrt(d_model)"},
+               {1 / std::sqrt(3.0), "0.5774 = 1/sqrt(H)"},
+               {2.0, "2 = sqrt(d_k)"},
+               {0.4, "q.k times 0.4, expected 0.5"}};
+  for (const auto& [factor, words] : cases) {
+    const auto results = expect_failing(core_fault<OtherScale>(factor), {"scale", "sdpa-forward", "sdpa-backward"});
+    expect_says(find(results, "scale"), words);
+  }
+}
+
+TEST(PlantedFaults, TheVarianceOfScoresIsCaughtBesideTheFactor) {
+  const auto results = judge(small_run(), core_fault<OtherScale>(1.0), {"scale"});
+  expect_says(results.front(), "give scores of variance ");
+  expect_says(results.front(), "expected 1");
+}
+
+TEST(PlantedFaults, ScoresThatAreNoMultipleOfDotProductsAreCaughtByScale) {
+  const auto results = judge(small_run(), core_fault<ScoresOfOtherTokens>(), {"scale"});
+  EXPECT_EQ(results.front().status, CheckStatus::kFail) << describe(results);
+  EXPECT_EQ(results.front().where_first, "(batch 0, head 0, query 0, key 0)");
+}
+
+TEST(PlantedFaults, AFutureMixedInAtAMillionthIsCaughtByCausalityAlone) {
+  const auto results = expect_failing(layer_fault<FutureMixedIn>(), {"causality"});
+  const CheckResult& causality = find(results, "causality");
+  expect_says(causality, "not causal: output (batch ");
+  expect_says(causality, "when tokens 1 and later are redrawn");
+  EXPECT_EQ(causality.limit, 0.0);
+}
+
+TEST(PlantedFaults, AnAverageOverBlocksIsSeenBetweenTheBorders) {
+  RunConfig run = small_run();
+  run.T = 8;
+  const auto results = expect_failing(layer_fault<BlockAverage>(), {"causality"}, run);
+  expect_says(find(results, "causality"), "tokens 1 and later");
+}
+
+TEST(PlantedFaults, NoMaskIsCaught) {
+  const auto results = expect_failing(core_fault<NoMask>(),
+                                      {"masked-weights", "first-token", "causality", "sdpa-forward", "sdpa-backward"});
+  EXPECT_EQ(find(results, "causality").where_first, "(batch 0, token 0, channel 0)");
+}
+
+TEST(PlantedFaults, AnOutputThatIgnoresItsInputDoesNotPassAsCausal) {
+  const auto results = judge(small_run(), layer_fault<OutputAllZero>());
+  EXPECT_EQ(find(results, "causality").status, CheckStatus::kFail);
+  expect_says(find(results, "causality"), "moves no output at all");
+  EXPECT_EQ(find(results, "mask-control").status, CheckStatus::kFail);
+  EXPECT_EQ(find(results, "finite").status, CheckStatus::kFail);
+  expect_says(find(results, "sdpa-backward"), "the gradient of context is all zero");
+}
+
+TEST(PlantedFaults, AMaskThatCannotBeSwitchedOffIsCaughtByMaskControl) {
+  const auto results = expect_failing(core_fault<MaskBuiltIn>(), {"mask-control"});
+  expect_says(find(results, "mask-control"), "with the mask off");
+  EXPECT_EQ(find(results, "mask-control").where_first, "(batch 0, cut 1)");
+}
+
+TEST(PlantedFaults, AContextSlightlyOffIsCaughtBySdpaForwardAlone) {
+  const auto results = expect_failing(core_fault<ContextSlightlyOff>(), {"sdpa-forward"});
+  expect_says(find(results, "sdpa-forward"), "a bug, not rounding");
+  EXPECT_NE(find(results, "sdpa-forward").where_worst.find("context, math (batch "), std::string::npos);
+}
+
+TEST(PlantedFaults, WrongGradientsAreCaughtBySdpaBackwardAlone) {
+  const auto doubled = [](at::Tensor gradient) { return gradient * 2; };
+  const auto zero = [](at::Tensor gradient) { return gradient * 0; };
+  const auto one_element = [](at::Tensor gradient) {
+    gradient = gradient.clone();
+    gradient[1][2][6][3] += 1e-3;
+    return gradient;
+  };
+  for (const std::function<at::Tensor(at::Tensor)>& change :
+       std::initializer_list<std::function<at::Tensor(at::Tensor)>>{doubled, zero, one_element}) {
+    expect_failing(core_fault<GradientOfQueries>(change), {"sdpa-backward"});
+  }
+  const auto results =
+      judge(small_run(), core_fault<GradientOfQueries>(std::function<at::Tensor(at::Tensor)>(one_element)));
+  EXPECT_EQ(find(results, "sdpa-backward").where_first, "dq, math (batch 1, head 2, query 6, channel 3)");
+}
+
+TEST(PlantedFaults, DetachedQueriesAreCaught) {
+  const auto results = expect_failing(core_fault<DetachedQueries>(), {"finite", "sdpa-backward"});
+  expect_says(find(results, "finite"), "no gradient reaches q");
+  expect_says(find(results, "sdpa-backward"), "no gradient reaches q");
+}
+
+TEST(PlantedFaults, ALayerThatIsRebuiltDifferentlyIsCaughtByDeterminismAlone) {
+  const auto calls = std::make_shared<std::uint64_t>(0);
+  const LayerFactory fault = [calls](const RunConfig& run) {
+    RunConfig other = run;
+    other.seed += ++*calls;
+    return make_layer(other);
+  };
+  const auto results = expect_failing(fault, {"determinism"});
+  expect_says(find(results, "determinism"), "the same seed builds another layer");
+}
+
+TEST(PlantedFaults, NoiseIsCaughtByDeterminism) {
+  const auto results = judge(small_run(), core_fault<RandomNoise>(), {"determinism"});
+  EXPECT_EQ(results.front().status, CheckStatus::kFail);
+  expect_says(results.front(), "two runs in eval differ");
+}
+
+TEST(PlantedFaults, StateKeptBetweenCallsIsCaughtByDeterminism) {
+  const auto results = judge(small_run(), layer_fault<RemembersTheLastCall>(), {"determinism"});
+  EXPECT_EQ(results.front().status, CheckStatus::kFail);
+}
+
+TEST(PlantedFaults, SurvivorsThatAreNotScaledAreCaughtByDropoutAlone) {
+  RunConfig run = small_run();
+  run.attention.dropout = 0.25;
+  const auto results = expect_failing(core_fault<SurvivorsNotScaled>(), {"dropout"}, run);
+  expect_says(find(results, "dropout"), "surviving weights are scaled by 1, expected 1.333 = 1/(1 - p)");
+}
+
+TEST(PlantedFaults, AnotherShareOfDropoutIsCaughtByDropoutAlone) {
+  RunConfig run = small_run();
+  run.attention.dropout = 0.25;
+  const auto results = expect_failing(core_fault<HalfTheDropout>(), {"dropout"}, run);
+  expect_says(find(results, "dropout"), "expected 25 %");
+}
+
+TEST(PlantedFaults, ALayerThatThrowsFailsWithItsMessage) {
+  const auto results = judge(small_run(), core_fault<Throws>());
+  EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
+  EXPECT_EQ(find(results, "causality").status, CheckStatus::kFail);
+  expect_says(find(results, "causality"), "the layer threw: ");
+  EXPECT_EQ(find(results, "causality").detail.find('\n'), std::string::npos);
+}
+
+TEST(PlantedFaults, AreCaughtInEveryPrecision) {
+  for (const Dtype dtype : {Dtype::kFloat64, Dtype::kBFloat16, Dtype::kFloat16}) {
+    RunConfig run = small_run();
+    run.dtype = dtype;
+    run.T = 13;
+    const auto scale = judge(run, core_fault<OtherScale>(1 / std::sqrt(12.0)));
+    EXPECT_EQ(find(scale, "scale").status, CheckStatus::kFail) << to_string(dtype) << "\n" << describe(scale);
+    expect_says(find(scale, "scale"), "1/sqrt(d_model)");
+    const auto shifted = judge(run, core_fault<MaskShiftedByOne>());
+    EXPECT_EQ(find(shifted, "causality").status, CheckStatus::kFail) << to_string(dtype);
+    EXPECT_EQ(find(shifted, "masked-weights").status, CheckStatus::kFail) << to_string(dtype);
+    const auto queries = judge(run, core_fault<SoftmaxOverQueries>());
+    EXPECT_EQ(find(queries, "row-sums").status, CheckStatus::kFail) << to_string(dtype);
+    EXPECT_EQ(find(queries, "sdpa-forward").status, CheckStatus::kFail) << to_string(dtype);
+  }
+}
+
+}  // namespace
+}  // namespace attn
