@@ -33,7 +33,7 @@ void make_plain(CLI::App& app) {
 }
 
 CLI::Option* add_plain_option(CLI::App& app, const OptionSpec& spec) {
-  if (spec.value_name.empty()) return app.add_flag(spec.names);
+  if (spec.value_name.empty()) return app.add_flag(spec.names)->disable_flag_override();
   CLI::Option* option = app.add_option(spec.names, CLI::callback_t([](const CLI::results_t&) { return true; }));
   return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
 }
@@ -44,6 +44,13 @@ CLI::Option* add_plain_argument(CLI::App& app, const OptionSpec& spec) {
 
 Action print(const std::string& text) {
   return [text](Streams& streams) { return streams.out << text, ExitStatus::kOk; };
+}
+
+/// What CLI11 could not place. It counts the "--" that ends the options among it.
+std::vector<std::string> leftover_words(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining(false);
+  std::erase(words, "--");
+  return words;
 }
 
 /// "--json=": CLI11 would take the next word.
@@ -114,7 +121,7 @@ Action finish(Command& command, const Twin& twin) {
   std::vector<OptionSpec> known = command.options();
   known.push_back(kHelpSpec);
   known.push_back(kDebugSpec);
-  const std::vector<std::string> leftover = twin.app->remaining(false);
+  const std::vector<std::string> leftover = leftover_words(*twin.app);
   if (!leftover.empty()) refuse_leftover(leftover, known, command.name() + ": ");
 
   const std::vector<std::string> known_names = all_names(known);
@@ -205,7 +212,7 @@ Action CommandLine::parse(int argc, const char* const* argv) {
   if (version_option->count() > 0) {
     return [version = version_](Streams& streams) { return streams.out << version() << '\n', ExitStatus::kOk; };
   }
-  const std::vector<std::string> leftover = app.remaining(false);
+  const std::vector<std::string> leftover = leftover_words(app);
   for (const std::string& word : leftover) {
     if (!looks_like_option(word)) throw ConfigError(unknown_word("command", word, command_names));
   }

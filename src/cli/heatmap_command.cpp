@@ -16,6 +16,7 @@
 #include "report/heatmap_index.h"
 #include "report/json_report.h"
 #include "report/run_facts.h"
+#include "report/table.h"
 #include "trace/attention_maps.h"
 
 namespace attn {
@@ -142,21 +143,28 @@ HeatmapIndex make_index(const AttentionMaps& maps, const std::vector<Picture>& p
   return index;
 }
 
-void write_list(std::ostream& out, const std::filesystem::path& folder, const HeatmapIndex& index) {
-  const auto path = [&folder](const std::string& name) { return printable((folder / name).string()); };
-  std::size_t width = path(kIndexName).size();
-  for (const HeatmapFile& file : index.files) width = std::max(width, display_width(path(file.file)));
+std::string counted(std::size_t count, const std::string& thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+/// Short, however many pictures there are: the overviews by name, the rest by number.
+void write_summary(std::ostream& out, const std::filesystem::path& folder, const HeatmapIndex& index) {
+  TableColumn names{"", false, {}};
+  TableColumn meanings{"", false, {}};
   for (const HeatmapFile& file : index.files) {
-    std::string shows = "batch " + std::to_string(file.batch) + ", ";
-    if (file.overview) {
-      shows += "overview of " + std::to_string(file.heads.size()) + (file.heads.size() == 1 ? " head" : " heads");
-    } else {
-      shows += "head " + std::to_string(file.heads.front());
-    }
-    out << padded(path(file.file), width) << "  " << shows << ", scale " << format_number(file.scale_low) << " to "
-        << format_number(file.scale_high) << '\n';
+    if (!file.overview) continue;
+    names.cells.push_back(printable((folder / file.file).string()));
+    meanings.cells.push_back("batch " + std::to_string(file.batch) + ", " + counted(file.heads.size(), "head") +
+                             ", scale " + format_number(file.scale_low) + " to " + format_number(file.scale_high));
   }
-  out << padded(path(kIndexName), width) << "  what each file shows\n";
+  const std::size_t overviews = names.cells.size();
+  names.cells.push_back(printable((folder / kIndexName).string()));
+  meanings.cells.push_back("what each file shows, and its scale");
+
+  out << index.step << " of " << printable(index.config.source_name) << ": "
+      << counted(index.files.size() - overviews, "head picture") << " and " << counted(overviews, "overview") << " in "
+      << printable(folder.string()) << '\n';
+  write_table(out, {names, meanings});
 }
 
 }  // namespace
@@ -208,7 +216,7 @@ ExitStatus run_heatmap(const HeatmapCommandOptions& options, Streams& streams) {
     write_whole_file(folder / kIndexName, to_json_text(index));
   }
   write_notes(streams.err, notes);
-  write_list(streams.out, folder, index);
+  write_summary(streams.out, folder, index);
   return ExitStatus::kOk;
 }
 

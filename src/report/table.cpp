@@ -9,7 +9,6 @@ namespace attn {
 namespace {
 
 constexpr std::size_t kIndent = 2;
-constexpr std::size_t kGap = 2;
 
 bool is_empty(const TableColumn& column) {
   return std::all_of(column.cells.begin(), column.cells.end(), [](const std::string& cell) { return cell.empty(); });
@@ -21,8 +20,9 @@ std::size_t column_width(const TableColumn& column) {
   return width;
 }
 
-void append_cell(std::string& line, const std::string& cell, const TableColumn& column, std::size_t width) {
-  line += std::string(line.empty() ? kIndent : kGap, ' ') + padded(cell, width, column.align_right);
+void append_cell(std::string& line, const std::string& cell, const TableColumn& column, std::size_t width,
+                 std::size_t gap) {
+  line += std::string(line.empty() ? kIndent : gap, ' ') + padded(cell, width, column.align_right);
 }
 
 void write_line(std::ostream& out, const std::string& line) {
@@ -31,7 +31,7 @@ void write_line(std::ostream& out, const std::string& line) {
 
 }  // namespace
 
-void write_table(std::ostream& out, const std::vector<TableColumn>& columns) {
+void write_table(std::ostream& out, const std::vector<TableColumn>& columns, std::size_t gap) {
   std::vector<std::pair<const TableColumn*, std::size_t>> shown;
   for (const TableColumn& column : columns) {
     if (!is_empty(column)) shown.emplace_back(&column, column_width(column));
@@ -39,19 +39,23 @@ void write_table(std::ostream& out, const std::vector<TableColumn>& columns) {
   if (shown.empty()) return;
 
   std::string titles;
-  for (const auto& [column, width] : shown) append_cell(titles, column->title, *column, width);
-  write_line(out, titles);
+  bool has_titles = false;
+  for (const auto& [column, width] : shown) {
+    append_cell(titles, column->title, *column, width, gap);
+    has_titles = has_titles || !column->title.empty();
+  }
+  if (has_titles) write_line(out, titles);
   for (std::size_t row = 0; row < shown.front().first->cells.size(); ++row) {
     std::string line;
-    for (const auto& [column, width] : shown) append_cell(line, column->cells[row], *column, width);
+    for (const auto& [column, width] : shown) append_cell(line, column->cells[row], *column, width, gap);
     write_line(out, line);
   }
 }
 
-std::size_t table_width(const std::vector<TableColumn>& columns) {
+std::size_t table_width(const std::vector<TableColumn>& columns, std::size_t gap) {
   std::size_t total = 0;
   for (const TableColumn& column : columns) {
-    if (!is_empty(column)) total += (total == 0 ? kIndent : kGap) + column_width(column);
+    if (!is_empty(column)) total += (total == 0 ? kIndent : gap) + column_width(column);
   }
   return total;
 }

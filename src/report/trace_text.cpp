@@ -23,18 +23,17 @@ std::string count_or_empty(std::int64_t count) {
 /// Columns that say the same in every row are left empty, and so are not printed.
 std::vector<TableColumn> step_columns(const std::vector<const TraceStep*>& steps, const std::string& usual_dtype,
                                       int digits) {
-  std::vector<TableColumn> columns = {{"step", false, {}},  {"shape", false, {}},  {"numbers", false, {}},
-                                      {"dtype", false, {}}, {"layout", false, {}}, {"bytes", true, {}},
-                                      {"min", true, {}},    {"max", true, {}},     {"mean", true, {}},
-                                      {"std", true, {}},    {"nan", true, {}},     {"inf", true, {}}};
+  std::vector<TableColumn> columns = {{"step", false, {}},  {"shape", false, {}}, {"numbers", false, {}},
+                                      {"dtype", false, {}}, {"bytes", true, {}},  {"min", true, {}},
+                                      {"max", true, {}},    {"mean", true, {}},   {"std", true, {}},
+                                      {"nan", true, {}},    {"inf", true, {}}};
   const auto is_usual = [&](const TraceStep* step) { return step->dtype == usual_dtype; };
   const bool all_usual = std::all_of(steps.begin(), steps.end(), is_usual);
   for (const TraceStep* step : steps) {
     const std::string cells[] = {printable(step->name),
                                  step->symbolic,
-                                 format_shape(step->shape),
+                                 format_shape(step->shape) + (step->contiguous ? "" : "*"),
                                  all_usual ? "" : step->dtype,
-                                 step->contiguous ? "" : "strided",
                                  format_bytes(static_cast<std::uint64_t>(step->bytes)),
                                  number_or_empty(step->stats.min, digits),
                                  number_or_empty(step->stats.max, digits),
@@ -55,7 +54,7 @@ void write_steps(std::ostream& out, const std::vector<const TraceStep*>& steps, 
   write_table(out, columns);
   const bool contiguous =
       std::all_of(steps.begin(), steps.end(), [](const TraceStep* step) { return step->contiguous; });
-  out << (contiguous ? "  all contiguous\n\n" : "  contiguous where nothing else is said\n\n");
+  out << (contiguous ? "  all contiguous\n\n" : "  * not contiguous\n\n");
 }
 
 void write_summary(std::ostream& out, const AttentionTrace& trace, bool has_backward, const TextOptions& options) {
@@ -82,7 +81,7 @@ void write_text(std::ostream& out, const AttentionTrace& trace, const TextOption
   const std::string usual_dtype = to_string(trace.config.dtype);
 
   write_run_facts(out, "trace", trace.config, trace.threads, trace.torch_version, options.color);
-  out << heading("forward", options.color) << '\n';
+  out << heading("forward", options.color) << " in " << to_string(trace.config.mode) << " mode\n";
   write_steps(out, forward, usual_dtype);
   if (!backward.empty()) {
     out << heading("backward", options.color)

@@ -9,9 +9,8 @@
 
 namespace attn {
 
-/// The numbers of a step: one matrix for each leading index (batch, head), the first few of them, rows and columns
-/// that fit; what is left out is said. A (…, T, T) step has its tokens at its rows and columns.
-/// Writes nothing for a step that carries no numbers.
+/// The numbers of a step, of its first head of its first batch entry: rows and columns that fit, and a word about what
+/// is left out. A (…, T, T) step has its tokens at its rows and columns. Writes nothing for a step without numbers.
 void write_values(std::ostream& out, const TraceStep& step, const std::vector<std::vector<std::string>>& token_labels);
 
 }  // namespace attn

@@ -70,9 +70,12 @@ void write_details(std::ostream& out, const CheckResult& check, const TextOption
 void write_check(std::ostream& out, const CheckResult& check, std::size_t name_width, const TextOptions& options) {
   const std::string said = check.detail.empty() ? figures(check) : check.detail;
   const std::size_t indent = 2 + kStatusWidth + 2 + name_width + 2;
-  const std::string lines = wrapped(printable(said), indent);
-  out << "  " << status_word(check.status, options.color) << "  " << padded(check.name, name_width) << "  "
-      << lines.substr(indent);
+  out << "  " << status_word(check.status, options.color) << "  ";
+  if (said.empty()) {
+    out << check.name << '\n';
+  } else {
+    out << padded(check.name, name_width) << "  " << wrapped(printable(said), indent).substr(indent);
+  }
   if (check.status == CheckStatus::kFail || options.verbose) write_details(out, check, options);
 }
 

@@ -27,6 +27,10 @@ TEST(Table, LeavesOutAColumnThatSaysNothing) {
   EXPECT_EQ(table_text({{"a", false, {"1"}}, {"nan", true, {""}}, {"b", false, {"2"}}}), "  a  b\n  1  2\n");
 }
 
+TEST(Table, HasNoTitleLineWithoutTitles) {
+  EXPECT_EQ(table_text({{"", false, {"a.png"}}, {"", false, {"head 0"}}}), "  a.png  head 0\n");
+}
+
 TEST(Table, HasNoSpacesAtLineEnds) {
   EXPECT_EQ(table_text({{"a", false, {"1", "1"}}, {"note", false, {"long note", ""}}}),
             "  a  note\n  1  long note\n  1\n");

@@ -73,20 +73,31 @@ TEST(Values, NeverCutInsideACharacter) {
   EXPECT_FALSE(find_invalid_utf8(text).has_value()) << text;
 }
 
-TEST(Values, OfAnotherBatchEntryCarryItsOwnTokens) {
+TEST(Values, AreOfOneHeadAndSaySo) {
   TraceStep step = testing::make_step("forward", "weights", "(B, H, T, T)", {2, 1, 1, 1});
-  step.values = {1, 1};
-  const std::string text = values_of(step, {{"first"}, {"second"}});
-  EXPECT_NE(text.find("batch 1, head 0"), std::string::npos) << text;
-  EXPECT_NE(text.find("second       1"), std::string::npos) << text;
+  step.values = {1, 0.5};
+  EXPECT_EQ(values_of(step, {{"first"}, {"second"}}),
+            "weights (B, H, T, T), batch 0, head 0: queries down, keys across\n"
+            "         first\n"
+            "  first  1.000\n"
+            "  (1 of 2; --json holds all)\n"
+            "\n");
+}
+
+TEST(Values, ComeCloserTogetherWhereThatShowsMoreOfThem) {
+  TraceStep step = testing::make_step("forward", "weights", "(B, H, T, T)", {1, 1, 20, 20});
+  step.values.assign(400, 0.125);
+  const std::string text = values_of(step);
+  EXPECT_NE(text.find(" 0.12 0.12 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("the first"), std::string::npos) << text;
 }
 
 TEST(Values, SayWhatTheyLeaveOut) {
   TraceStep step = testing::make_step("forward", "weights", "(B, H, T, T)", {1, 6, 40, 40});
   step.values.assign(6 * 40 * 40, 0.125);
   const std::string text = values_of(step);
-  EXPECT_NE(text.find("(the first 32 of 40 rows, "), std::string::npos) << text;
-  EXPECT_NE(text.find("(2 more of weights not shown; --json holds all)"), std::string::npos) << text;
+  EXPECT_NE(text.find("(the first 32 of 40 rows, 23 of 40 columns)"), std::string::npos) << text;
+  EXPECT_NE(text.find("(1 of 6; --json holds all)"), std::string::npos) << text;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), kTextWidth) << line;
 }
