@@ -187,6 +187,14 @@ RC_GTEST_PROP(Layout, KeepsPanelsApart, ()) {
   RC_ASSERT(layout.stride_y > side * layout.cell + kLineHeight);
 }
 
+TEST(Layout, LeavesRoomForPanelTitlesWiderThanTheirMaps) {
+  const Matrix values = zeros(1, 1);
+  const HeatmapLayout layout = layout_of(heads_of(values, 12), {}, true);
+  EXPECT_GT(text_width("head 11", kTextZoom), layout.cell);
+  EXPECT_GT(layout.stride_x, text_width("head 11", kTextZoom) + kGlyphWidth);
+  EXPECT_GT(layout.bar.x, layout.cell_origin(3, 0, 0).x + text_width("head 11", kTextZoom));
+}
+
 TEST(Layout, PutsFewerPanelsBesideEachOtherWhereTheyWouldBeTooWide) {
   const Matrix values = zeros(10, 7000);
   const HeatmapLayout layout = layout_of(heads_of(values, 9), {}, true);
