@@ -52,9 +52,8 @@ void write_run_facts(std::ostream& out, std::string_view what, const RunConfig& 
       << "  layer    " << layer_facts(config.attention) << '\n'
       << "  shape    " << shape_facts(config) << '\n'
       << "  input    " << input_facts(config) << '\n'
-      << "  run      " << config.device << ", " << to_string(config.dtype) << ", " << to_string(config.mode)
-      << ", seed " << config.seed << ", " << threads << (threads == 1 ? " thread" : " threads") << ", LibTorch "
-      << torch_version << '\n'
+      << "  run      " << config.device << ", " << to_string(config.dtype) << ", seed " << config.seed << ", "
+      << threads << (threads == 1 ? " thread" : " threads") << ", LibTorch " << torch_version << '\n'
       << "  weights  " << weights << "\n\n";
 }
 

@@ -14,9 +14,7 @@
 namespace attn {
 namespace {
 
-constexpr std::int64_t kMaxMatrices = 4;              ///< of one step.
 constexpr std::int64_t kMaxRows = 32;                 ///< of one matrix.
-constexpr std::size_t max_width = 12;                 ///< columns of a token label.
 constexpr double kFixedLow = 1e-3, kFixedHigh = 1e4;  ///< largest values between them are written with fixed decimals.
 
 /// How much room a matrix takes: the wide one is tried first.

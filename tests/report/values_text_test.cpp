@@ -75,11 +75,11 @@ TEST(Values, NeverCutInsideACharacter) {
 
 TEST(Values, AreOfOneHeadAndSaySo) {
   TraceStep step = testing::make_step("forward", "weights", "(B, H, T, T)", {2, 1, 1, 1});
-  step.values = {1, 0.5};
+  step.values = {0.5, 1};
   EXPECT_EQ(values_of(step, {{"first"}, {"second"}}),
             "weights (B, H, T, T), batch 0, head 0: queries down, keys across\n"
             "         first\n"
-            "  first  1.000\n"
+            "  first  0.500\n"
             "  (1 of 2; --json holds all)\n"
             "\n");
 }
