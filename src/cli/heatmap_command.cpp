@@ -67,7 +67,7 @@ class Painter {
       panels.push_back({&map->values, "head " + std::to_string(map->head)});
       picture.facts.heads.push_back(map->head);
     }
-    const HeatmapOptions options = make_options(panels, batch, heads.size() == 1 ? panels.front().title : "every head");
+    const HeatmapOptions options = make_options(panels, batch, head_words(heads));
     picture.facts.overview = true;
     picture.facts.file = step_ + "_b" + std::to_string(batch) + ".png";
     finish(picture, draw_overview(panels, options), batch, options);
@@ -87,6 +87,13 @@ class Painter {
   }
 
  private:
+  std::string head_words(const std::vector<const AttentionMap*>& heads) const {
+    if (static_cast<std::int64_t>(heads.size()) == maps_.config.attention.H) return "all heads";
+    std::vector<std::string> numbers;
+    for (const AttentionMap* map : heads) numbers.push_back(std::to_string(map->head));
+    return (heads.size() == 1 ? "head " : "heads ") + join(numbers);
+  }
+
   HeatmapOptions make_options(const std::vector<HeatmapPanel>& panels, std::int64_t batch,
                               const std::string& heads) const {
     HeatmapOptions options;
