@@ -46,15 +46,14 @@ void refuse_unselected(const std::vector<std::string>& required, const VerifyOpt
   }
 }
 
+/// One check a line, its name first, for people and for scripts.
 void print_check_list(std::ostream& out) {
-  std::size_t name_width = 0;
-  std::size_t needs_width = 0;
+  std::size_t width = 0;
+  for (const CheckInfo& info : check_list()) width = std::max(width, display_width(info.name));
   for (const CheckInfo& info : check_list()) {
-    name_width = std::max(name_width, display_width(info.name));
-    needs_width = std::max(needs_width, display_width(info.needs));
-  }
-  for (const CheckInfo& info : check_list()) {
-    out << padded(info.name, name_width) << "  " << padded(info.needs, needs_width) << "  " << info.question << '\n';
+    out << padded(info.name, width) << "  " << info.question;
+    if (info.needs != "-") out << " (needs " << info.needs << ")";
+    out << '\n';
   }
 }
 
@@ -96,8 +95,7 @@ void add_verify_command(CommandLine& line) {
   command.add_flag("--strict", options->strict, "n/a of any check is a failure");
   command.add_value("--json", "FILE", options->json, "write the record as JSON; - prints it in place of the text");
   command.add_flag("--verbose", options->verbose, "numbers, limits, reasons and times of every check");
-  command.add_flag("--list-checks", options->list_checks,
-                   "print name, need and question of every check; no CONFIG needed");
+  command.add_flag("--list-checks", options->list_checks, "print every check and what it asks; no CONFIG needed");
   add_memory_option(command, options->config);
   command.set_action([options](Streams& streams) { return run_verify(*options, streams); });
 }

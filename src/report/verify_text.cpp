@@ -48,6 +48,13 @@ std::string figures(const CheckResult& check) {
   return join(parts);
 }
 
+/// A failure's numbers stand below it, so that its line can say what happened.
+std::string summary_of(const CheckResult& check) {
+  const std::string numbers = figures(check);
+  if (numbers.empty() || (check.status == CheckStatus::kFail && !check.detail.empty())) return check.detail;
+  return check.detail.empty() ? numbers : numbers + "; " + check.detail;
+}
+
 void write_detail(std::ostream& out, std::string_view name, const std::string& text) {
   if (!text.empty()) out << wrapped(std::string(name) + " " + text, kDetailIndent);
 }
@@ -68,7 +75,7 @@ void write_details(std::ostream& out, const CheckResult& check, const TextOption
 }
 
 void write_check(std::ostream& out, const CheckResult& check, std::size_t name_width, const TextOptions& options) {
-  const std::string said = check.detail.empty() ? figures(check) : check.detail;
+  const std::string said = summary_of(check);
   const std::size_t indent = 2 + kStatusWidth + 2 + name_width + 2;
   out << "  " << status_word(check.status, options.color) << "  ";
   if (said.empty()) {

@@ -68,13 +68,13 @@ TEST(VerifyText, KeepsNumbersOfAPassForVerbose) {
   CheckResult check = failed_causality();
   check.status = CheckStatus::kPass;
   check.where_first = check.where_worst = "";
-  EXPECT_FALSE(has(text_of(make_verify_result({check})), "limit"));
+  EXPECT_FALSE(has(text_of(make_verify_result({check})), "limit is"));
   const std::string verbose = text_of(make_verify_result({check}), {.verbose = true});
   EXPECT_TRUE(has(verbose, "measured 0.125"));
   EXPECT_TRUE(has(verbose, "took 0 s"));
 }
 
-TEST(VerifyText, MakesALineOfTheNumbersWhereACheckSaysNothing) {
+TEST(VerifyText, PutsTheNumbersOfAPassBeforeItsWords) {
   CheckResult check = make_check("sdpa-forward", CheckStatus::kPass);
   check.measured = 3.1e-7;
   check.limit = 1e-6;
@@ -82,6 +82,8 @@ TEST(VerifyText, MakesALineOfTheNumbersWhereACheckSaysNothing) {
   check.compared = 1600;
   EXPECT_TRUE(has(text_of(make_verify_result({check})),
                   "  pass   sdpa-forward  largest difference 3.1e-07, limit 1e-06, 1,600 compared\n"));
+  check.detail = "backends: math, flash";
+  EXPECT_TRUE(has(text_of(make_verify_result({check})), "limit 1e-06, 1,600 compared; backends: math, flash\n"));
 }
 
 TEST(VerifyText, NamesANanThatWasMeasured) {
