@@ -64,7 +64,8 @@ std::optional<CapturedPass> capture_pass(Subject& subject, const RunConfig& run,
   return pass;
 }
 
-const at::Tensor* captured_step(const CapturedSteps& steps, Step step, const std::vector<std::int64_t>& expected_shape) {
+const at::Tensor* captured_step(const CapturedSteps& steps, Step step,
+                                const std::vector<std::int64_t>& expected_shape) {
   const auto found = steps.values.find(step);
   if (found == steps.values.end()) return nullptr;
   if (found->second.sizes() != at::IntArrayRef(expected_shape)) {

@@ -25,7 +25,7 @@ const std::vector<Check>& all_checks() {
   static const std::vector<Check> checks = {
       {{"shapes", "every step, forward and backward, has the shape its formula gives; dtype and device stay", "steps"},
        check_shapes},
-      {{"finite", "no NaN and no infinity in steps, output and gradients, and no gradient that is all zero", "steps"},
+      {{"finite", "no NaN and no infinity in steps, output and gradients, and no gradient that is all zero", "-"},
        check_finite},
       {{"row-sums", "the weights of each query sum to 1", "weights"}, check_row_sums},
       {{"masked-weights", "hidden keys have weight exactly 0, visible ones more", "weights"}, check_masked_weights},

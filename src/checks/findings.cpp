@@ -1,5 +1,6 @@
 #include "checks/findings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -22,15 +23,27 @@ std::string with_label(const std::string& what, const std::string& place) {
 }  // namespace
 
 void Findings::add(const std::string& what, const Comparison& comparison) {
+  count(what, comparison);
+  if (!shown_.has_value() || strain(comparison) > strain(*shown_)) show(what, comparison);
+}
+
+void Findings::add_support(const std::string& what, const Comparison& comparison) {
+  const bool first_wrong = wrong_ == 0 && comparison.wrong > 0;
+  count(what, comparison);
+  if (first_wrong) show(what, comparison);
+}
+
+void Findings::count(const std::string& what, const Comparison& comparison) {
   compared_ += comparison.compared;
   wrong_ += comparison.wrong;
   if (comparison.non_finite > 0) {
     fail(std::to_string(comparison.non_finite) + " values are not finite" + (what.empty() ? "" : " in " + what));
   }
   if (where_first_.empty()) where_first_ = with_label(what, comparison.where_first);
-  const bool more_strained = !closest_.has_value() || strain(comparison) > strain(*closest_);
-  if (!more_strained) return;
-  closest_ = comparison;
+}
+
+void Findings::show(const std::string& what, const Comparison& comparison) {
+  shown_ = comparison;
   if (comparison.wrong > 0) where_worst_ = with_label(what, comparison.where_worst);
 }
 
@@ -39,15 +52,16 @@ CheckResult Findings::result() const {
   result.unit = unit_;
   result.compared = compared_;
   result.wrong = wrong_;
-  if (closest_.has_value()) {
-    result.measured = closest_->measured;
-    result.limit = closest_->limit.max_abs;
-    result.limit_reason = closest_->limit.why;
+  if (shown_.has_value()) {
+    result.measured = shown_->measured;
+    result.limit = shown_->limit.max_abs;
+    result.limit_reason = shown_->limit.why;
   }
   result.where_first = where_first_;
   result.where_worst = where_worst_;
-  std::vector<std::string> sentences = faults_;
-  if (compared_ == 0) sentences.insert(sentences.begin(), "nothing could be compared");
+  std::vector<std::string> sentences;
+  if (compared_ == 0) sentences.emplace_back("nothing could be compared");
+  sentences.insert(sentences.end(), faults_.begin(), faults_.end());
   sentences.insert(sentences.end(), notes_.begin(), notes_.end());
   result.detail = join(sentences, "; ");
   result.status = all_well() && compared_ > 0 ? CheckStatus::kPass : CheckStatus::kFail;

@@ -18,6 +18,10 @@ class Findings {
   /// One comparison; `what` says of what ("dq, flash, strided"), empty when the check makes only one.
   void add(const std::string& what, const Comparison& comparison);
 
+  /// The same for a comparison that only supports the main ones: the report shows its numbers only when it is wrong and
+  /// nothing before it was.
+  void add_support(const std::string& what, const Comparison& comparison);
+
   /// Something that is wrong without a number.
   void fail(const std::string& sentence) { faults_.push_back(sentence); }
 
@@ -30,9 +34,12 @@ class Findings {
   CheckResult result() const;
 
  private:
+  void count(const std::string& what, const Comparison& comparison);
+  void show(const std::string& what, const Comparison& comparison);
+
   std::string unit_;
   std::vector<std::string> faults_, notes_;
-  std::optional<Comparison> closest_;  ///< nearest to its limit, or furthest beyond it.
+  std::optional<Comparison> shown_;  ///< nearest to its limit, or furthest beyond it.
   std::int64_t compared_ = 0, wrong_ = 0;
   std::string where_first_, where_worst_;
 };

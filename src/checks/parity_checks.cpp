@@ -155,9 +155,8 @@ struct ParityOutcome {
   bool all_well = true;
 };
 
-/// Compares with every backend, contiguous and strided.
-ParityOutcome judge_parity(Findings& findings, const CoreRun& run, const std::vector<Part>& parts,
-                           const std::string& suffix) {
+/// Compares with every backend, contiguous and strided. `in_support`: in float64 beside the run's own precision.
+ParityOutcome judge_parity(Findings& findings, const CoreRun& run, const std::vector<Part>& parts, bool in_support) {
   ParityOutcome outcome;
   std::optional<ErrorBudget> budget;
   for (const Backend& backend : kBackends) {
@@ -172,9 +171,12 @@ ParityOutcome judge_parity(Findings& findings, const CoreRun& run, const std::ve
       }
       for (const Part& part : parts) {
         const Comparison comparison = compare(run.output.*part.member, *library.*part.member, *budget, part.axes);
-        const std::string what =
-            std::string(part.name) + ", " + backend.name + (with_strides ? ", strided" : "") + suffix;
-        findings.add(what, comparison);
+        const std::string what = std::string(part.name) + ", " + backend.name + (with_strides ? ", strided" : "");
+        if (in_support) {
+          findings.add_support(what + ", float64", comparison);
+        } else {
+          findings.add(what, comparison);
+        }
         outcome.all_well = outcome.all_well && comparison.passed();
         if (!(comparison.measured <= outcome.difference)) outcome.difference = comparison.measured;
       }
@@ -204,7 +206,7 @@ std::string judge_in_float64(CheckContext& context, Findings& findings, const st
   const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context.config(), context.heads_shape());
   if (state == CoreState::kNoCore) return "the layer shows no core in float64";
   if (&parts == &backward_parts() && !gradients_are_due(findings, run)) return "";
-  const ParityOutcome outcome = judge_parity(findings, run, parts, ", float64");
+  const ParityOutcome outcome = judge_parity(findings, run, parts, true);
   if (!outcome.all_well)
     return "the difference stays in float64 (" + format_number(outcome.difference, 2) + "): a bug, not rounding";
   return "float64 " + format_number(outcome.difference, 2) +
@@ -223,7 +225,7 @@ CheckResult judge_core(CheckContext& context, const std::vector<Part>& parts) {
   if (backward && !gradients_are_due(findings, run)) return findings.result();
   CoreRun judged = run;
   if (!backward) judged.input.d_context = at::Tensor();
-  const ParityOutcome outcome = judge_parity(findings, judged, parts, "");
+  const ParityOutcome outcome = judge_parity(findings, judged, parts, false);
   if (outcome.backends.empty()) return not_applicable("this LibTorch offers no backend for this input");
   findings.note("difference " + format_number(outcome.difference, 2) +
                 ", the lesson's 1e-6 * max(1, largest value) is " + format_number(lesson_figure(outcome.largest), 2));

@@ -122,7 +122,7 @@ void judge_variance(CheckContext& context, Findings& findings) {
                       "6 standard deviations of the variance of " + std::to_string(scaled->numel()) + " scores"};
   comparison.compared = 1;
   comparison.wrong = within(comparison.measured, comparison.limit) ? 0 : 1;
-  findings.add("variance", comparison);
+  findings.add_support("variance", comparison);
   const std::string sentence = "q, k ~ N(0, 1) give scores of variance " + format_number(variance, 3);
   if (comparison.wrong == 0) {
     findings.note(sentence);

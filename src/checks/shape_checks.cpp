@@ -88,9 +88,9 @@ class ShapeJudge {
 
 bool is_all_zero(const at::Tensor& tensor) { return !tensor.ne(0).any().item<bool>(); }
 
-/// `finite` for weights speaks of visible keys; of hidden ones masked-weights does.
+/// `finite` speaks of the weights of visible keys; of hidden ones masked-weights does.
 at::Tensor visible_part(Step step, const at::Tensor& value, bool causal) {
-  const bool hidden_by_right = step == Step::kMaskedScores || step == Step::kWeights || step == Step::kDroppedWeights;
+  const bool hidden_by_right = step == Step::kWeights || step == Step::kDroppedWeights;
   if (!causal || !hidden_by_right || value.dim() < 2) return value;
   const at::Tensor hidden = declared_mask(true, value.size(-2), value.size(-1), value.device()).logical_not();
   return value.masked_fill(hidden, 0.0);
@@ -119,8 +119,12 @@ const AxisNames& axes_of(Step step) {
 const AxisNames kWeightAxes{"row", "column"};
 
 Comparison count_non_finite(const at::Tensor& tensor, const AxisNames& axes) {
-  const at::Tensor errors = at::isfinite(tensor).logical_not().to(at::kByte);
-  Comparison comparison = judge_errors(errors, {0.0, "every number is finite"}, axes);
+  Comparison comparison;
+  comparison.limit = {0.0, "every number is finite"};
+  comparison.compared = tensor.numel();
+  const at::Tensor finite = at::isfinite(tensor);
+  if (finite.all().item<bool>()) return comparison;
+  comparison = judge_errors(finite.logical_not().to(at::kByte), comparison.limit, axes);
   comparison.non_finite = comparison.wrong;
   comparison.measured = static_cast<double>(comparison.wrong);
   return comparison;
@@ -184,10 +188,16 @@ CheckResult check_shapes(CheckContext& context) {
 }
 
 CheckResult check_finite(CheckContext& context) {
-  const CapturedPass* pass = context.pass();
-  if (pass == nullptr) return not_applicable("the layer shows no steps");
   Findings findings("numbers that are not finite");
+  const CapturedPass* pass = context.pass();
+  if (pass == nullptr) {
+    const at::NoGradGuard no_gradients;
+    findings.add("output", count_non_finite(context.subject().forward(context.x()), kTokenAxes));
+    findings.note("the layer shows its output only");
+    return findings.result();
+  }
   for (const auto& [step, value] : pass->steps.values) {
+    if (step == Step::kMaskedScores) continue;  // -inf by right where a key is hidden
     findings.add(std::string(step_name(step)),
                  count_non_finite(visible_part(step, value, context.config().causal), axes_of(step)));
   }

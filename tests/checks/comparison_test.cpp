@@ -118,6 +118,29 @@ TEST(Findings, ReportTheComparisonThatIsFurthestBeyondItsLimit) {
   EXPECT_EQ(result.wrong, 3);
 }
 
+TEST(Findings, ShowASupportingComparisonOnlyWhenItAloneIsWrong) {
+  Findings findings("unit");
+  findings.add("main", comparison_of(0.1, 1.0, 0));
+  findings.add_support("support", comparison_of(0.9, 1.0, 0));
+  EXPECT_EQ(findings.result().measured, 0.1);
+  findings.add_support("support", comparison_of(3.0, 1.0, 1));
+  EXPECT_EQ(findings.result().measured, 3.0);
+  EXPECT_EQ(findings.result().where_worst, "support (batch 0)");
+  EXPECT_EQ(findings.result().status, CheckStatus::kFail);
+  Findings both("unit");
+  both.add("main", comparison_of(2.0, 1.0, 1));
+  both.add_support("support", comparison_of(3.0, 1.0, 1));
+  EXPECT_EQ(both.result().measured, 2.0);
+  EXPECT_EQ(both.result().wrong, 2);
+}
+
+TEST(Findings, TellThreeFaultsAndHowManyMore) {
+  Findings findings("unit");
+  for (const char* fault : {"a", "b", "c", "d", "e"}) findings.fail(fault);
+  findings.add("", comparison_of(0.0, 1.0, 0));
+  EXPECT_EQ(findings.result().detail, "a; b; c; and 2 more");
+}
+
 TEST(Findings, NanIsFurthestOfAll) {
   Findings findings("unit");
   findings.add("a", comparison_of(kNan, 1.0, 1));

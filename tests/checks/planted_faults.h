@@ -11,6 +11,7 @@
 #include "attention/attention_core.h"
 #include "attention/multi_head_attention.h"
 #include "checks/layer_subject.h"
+#include "checks/number_format.h"
 #include "experiment/experiment.h"
 
 namespace attn {
@@ -129,7 +130,7 @@ struct MaskBuiltIn : AttentionCore {
 struct FirstTokenOffByARounding : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
     const at::Tensor factor = at::ones({v.size(-2), 1}, v.options());
-    factor[0][0] = 1.0 + std::ldexp(1.0, -22);
+    factor[0][0] = 1.0 + 2 * epsilon_of(v.scalar_type());
     return AttentionCore::mix_values(weights, v) * factor;
   }
 };
@@ -268,7 +269,7 @@ struct BlockAverage : MultiHeadAttentionImpl {
   }
 };
 
-/// Two honest tokens' worth of nothing: the output ignores its input.
+/// The output ignores its input (0 or -0).
 struct OutputAllZero : MultiHeadAttentionImpl {
   using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
   at::Tensor project_output(const at::Tensor& merged) override {
