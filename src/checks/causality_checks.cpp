@@ -2,46 +2,19 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 #include <set>
 
 #include "checks/check_context.h"
+#include "checks/future_changes.h"
 #include "core/text.h"
 
 namespace attn {
 namespace {
 
-/// How the tokens from the cut on are replaced. One kind alone can miss a leak: one that is even in x survives a sign
-/// flip, one behind a normalisation survives scaling.
-enum class Change { kRedrawn, kSignFlipped, kScaled };
-constexpr std::array kChanges{Change::kRedrawn, Change::kSignFlipped, Change::kScaled};
-
-std::string to_words(Change change) {
-  switch (change) {
-    case Change::kRedrawn:
-      return "are redrawn";
-    case Change::kSignFlipped:
-      return "change their sign";
-    case Change::kScaled:
-      return "are tripled";
-  }
-  return "change";
-}
-
-/// Replace the tokens from `cut` on of batch item `item`.
-struct Trial {
-  std::int64_t item = 0;
-  std::int64_t cut = 1;
-  Change change = Change::kRedrawn;
-};
-
 // Cost of all trials together, in multiply-adds. Above it each cut gets one change instead of three; if that is still
 // too much, a sample of the cuts is taken. About a minute of one processor core in float32.
 constexpr double kMaxMultiplyAdds = 1.5e12;
-// Memory of one batched run.
-constexpr double kMaxBatchBytes = 512.0 * 1024 * 1024;
 
 double trial_cost(const AttentionConfig& config, std::int64_t T) {
   const double length = static_cast<double>(T);
@@ -50,13 +23,6 @@ double trial_cost(const AttentionConfig& config, std::int64_t T) {
   // Tensors of T x T numbers are bound by memory: passing over one costs about as much as 16 multiply-adds a number.
   const double pairs = length * length * (2.0 * width + 6.0 * 16.0 * static_cast<double>(config.H));
   return projections + pairs;
-}
-
-double trial_bytes(const AttentionConfig& config, std::int64_t T, std::int64_t element_size) {
-  const double length = static_cast<double>(T);
-  const double per_token = static_cast<double>(4 * config.d_model + 8 * config.heads_width());
-  const double numbers = length * per_token + 6.0 * static_cast<double>(config.H) * length * length;
-  return numbers * static_cast<double>(element_size);
 }
 
 /// Cuts that any sample holds: both ends, odd places, and both sides of every power of two, where blocked code has its
@@ -94,8 +60,7 @@ Plan make_plan(const CheckContext& context) {
   for (std::int64_t cut = 1; cut < T; ++cut) {
     if (!all_cuts && !std::binary_search(cuts.begin(), cuts.end(), cut)) continue;
     for (std::size_t change = 0; change < (all_changes ? kChanges.size() : 1); ++change, ++number) {
-      plan.trials.push_back({static_cast<std::int64_t>(number) % context.B(), cut,
-                             kChanges[all_changes ? change : number % kChanges.size()]});
+      plan.trials.push_back({cut, kChanges[all_changes ? change : number % kChanges.size()]});
     }
   }
   const std::int64_t tried = all_cuts ? T - 1 : static_cast<std::int64_t>(cuts.size());
@@ -103,102 +68,6 @@ Plan make_plan(const CheckContext& context) {
       (all_cuts ? "all " + std::to_string(tried) : std::to_string(tried) + " of " + std::to_string(T - 1)) + " cuts, " +
       (all_changes ? "3 changes each" : "one of 3 changes each");
   return plan;
-}
-
-/// What a batch of trials did: outputs, and which of them moved.
-struct Moved {
-  at::Tensor base, changed;  ///< (n, T, d_model)
-  at::Tensor bits;           ///< bool: not the same bits. What must not move is judged by this.
-  at::Tensor values;         ///< bool: not the same number. What must move is judged by this: 0 and -0 are one number.
-  at::Tensor before_cut;     ///< (n, T, 1) bool
-};
-
-/// Runs trials against unchanged runs of the same batched shape, slot by slot: in another slot or another shape the
-/// same item may have other last bits.
-class FutureChanger {
- public:
-  FutureChanger(CheckContext& context, Subject& subject)
-      : subject_(subject), x_(context.x()), noise_(context.draw(x_.sizes().vec(), Draw::kFuture)) {
-    const double level = x_.to(at::kDouble).square().mean().sqrt().item<double>();
-    noise_ = noise_ * (level > 0.0 ? level : 1.0);
-  }
-
-  /// Fills the batch up to `slots`, so that all runs have one shape, and returns the part that was asked for.
-  Moved run(std::vector<Trial> trials, std::size_t slots) {
-    const at::NoGradGuard no_gradients;
-    const auto asked = static_cast<std::int64_t>(trials.size());
-    while (trials.size() < slots) {
-      const std::int64_t next_item = (trials.back().item + 1) % x_.size(0);
-      trials.push_back({next_item, trials.front().cut, trials.front().change});
-    }
-    const at::TensorOptions whole = at::TensorOptions().dtype(at::kLong);
-    at::Tensor items = at::empty({static_cast<std::int64_t>(trials.size())}, whole), cuts = at::empty_like(items);
-    for (std::size_t slot = 0; slot < trials.size(); ++slot) {
-      items[static_cast<std::int64_t>(slot)] = trials[slot].item;
-      cuts[static_cast<std::int64_t>(slot)] = trials[slot].cut;
-    }
-    const at::Tensor x = x_.index_select(0, items.to(x_.device()));  // (n, T, d_model)
-    const at::Tensor before_cut = at::arange(x.size(1), whole).view({1, -1, 1}).lt(cuts.view({-1, 1, 1}));
-    const at::Tensor future = replaced(x, noise_.index_select(0, items.to(x_.device())), trials);
-
-    const at::Tensor changed = subject_.forward(at::where(before_cut.to(x.device()), x, future)).to(at::kCPU);
-    Moved moved;
-    moved.before_cut = before_cut.narrow(0, 0, asked);
-    moved.base = unchanged(items, x).narrow(0, 0, asked);
-    moved.changed = changed.contiguous().narrow(0, 0, asked);
-    moved.bits = bits_of(moved.base).ne(bits_of(moved.changed));
-    moved.values = moved.base.ne(moved.changed);
-    return moved;
-  }
-
- private:
-  static at::Tensor replaced(const at::Tensor& x, const at::Tensor& noise, const std::vector<Trial>& trials) {
-    at::Tensor future = noise.clone();
-    for (std::size_t slot = 0; slot < trials.size(); ++slot) {
-      const auto n = static_cast<std::int64_t>(slot);
-      if (trials[slot].change == Change::kRedrawn) continue;
-      const double factor = trials[slot].change == Change::kScaled ? 3.0 : -1.0;
-      // A token of zeros would stay what it is: it is redrawn.
-      future[n].copy_(at::where(x[n].ne(0), x[n] * factor, noise[n]));
-    }
-    return future;
-  }
-
-  /// Most batches hold the same items in the same slots: then the unchanged run is made once.
-  const at::Tensor& unchanged(const at::Tensor& items, const at::Tensor& x) {
-    if (!items_.defined() || !items_.equal(items)) {
-      items_ = items;
-      base_ = subject_.forward(x).to(at::kCPU).contiguous();
-    }
-    return base_;
-  }
-
-  Subject& subject_;
-  at::Tensor x_, noise_;
-  at::Tensor items_, base_;
-};
-
-/// Slots of one batched run: as many as memory allows, in whole rounds of the batch items, so that every run holds the
-/// same items in the same slots.
-std::size_t slots_of_a_run(const CheckContext& context, std::size_t trials) {
-  const double bytes = trial_bytes(context.config(), context.T(), context.x().element_size());
-  const auto fitting = static_cast<std::int64_t>(std::min(kMaxBatchBytes / bytes, 1e9));
-  const std::int64_t slots = std::clamp<std::int64_t>(fitting, 1, static_cast<std::int64_t>(trials));
-  const std::int64_t B = context.B();
-  return static_cast<std::size_t>(slots > B ? slots / B * B : slots);
-}
-
-/// Runs all trials, a batch at a time.
-void run_trials(CheckContext& context, Subject& subject, const std::vector<Trial>& trials,
-                const std::function<void(const Moved&, const std::vector<Trial>&)>& take) {
-  FutureChanger changer(context, subject);
-  const std::size_t slots = slots_of_a_run(context, trials.size());
-  for (std::size_t first = 0; first < trials.size(); first += slots) {
-    const std::size_t last = std::min(first + slots, trials.size());
-    const std::vector<Trial> batch(trials.begin() + static_cast<std::ptrdiff_t>(first),
-                                   trials.begin() + static_cast<std::ptrdiff_t>(last));
-    take(changer.run(batch, slots), batch);
-  }
 }
 
 /// What all trials of `causality` found.
@@ -256,10 +125,6 @@ void count_unmoved(Comparison& comparison, const Moved& moved, const std::vector
   }
 }
 
-std::string describe(const Trial& trial) {
-  return "when tokens " + std::to_string(trial.cut) + " and later " + to_words(trial.change);
-}
-
 }  // namespace
 
 CheckResult check_causality(CheckContext& context) {
@@ -291,8 +156,7 @@ CheckResult check_mask_control(CheckContext& context) {
   const std::int64_t last = context.T() - 1;
   std::vector<Trial> trials;
   for (const std::int64_t cut : std::set<std::int64_t>{1, std::min<std::int64_t>(2, last), (last + 1) / 2, last}) {
-    const auto number = static_cast<std::int64_t>(trials.size());
-    trials.push_back({number % context.B(), cut, kChanges[static_cast<std::size_t>(number) % kChanges.size()]});
+    trials.push_back({cut, kChanges[trials.size() % kChanges.size()]});
   }
   Comparison comparison;
   comparison.limit = {0.0, "without a mask every token sees every other"};

@@ -61,7 +61,11 @@ CheckResult Findings::result() const {
   result.where_worst = where_worst_;
   std::vector<std::string> sentences;
   if (compared_ == 0) sentences.emplace_back("nothing could be compared");
-  sentences.insert(sentences.end(), faults_.begin(), faults_.end());
+  constexpr std::size_t kMostFaults = 3;  // one fault can break every step after it
+  for (std::size_t fault = 0; fault < std::min(faults_.size(), kMostFaults); ++fault)
+    sentences.push_back(faults_[fault]);
+  if (faults_.size() > kMostFaults)
+    sentences.push_back("and " + std::to_string(faults_.size() - kMostFaults) + " more");
   sentences.insert(sentences.end(), notes_.begin(), notes_.end());
   result.detail = join(sentences, "; ");
   result.status = all_well() && compared_ > 0 ? CheckStatus::kPass : CheckStatus::kFail;

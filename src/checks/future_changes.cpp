@@ -1,0 +1,122 @@
+#include "checks/future_changes.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <map>
+
+namespace attn {
+namespace {
+
+std::string to_words(Change change) {
+  switch (change) {
+    case Change::kRedrawn:
+      return "are redrawn";
+    case Change::kSignFlipped:
+      return "change their sign";
+    case Change::kScaled:
+      return "are tripled";
+  }
+  return "change";
+}
+
+double trial_bytes(const AttentionConfig& config, std::int64_t T, std::int64_t element_size) {
+  const double length = static_cast<double>(T);
+  const double per_token = static_cast<double>(4 * config.d_model + 8 * config.heads_width());
+  const double numbers = length * per_token + 6.0 * static_cast<double>(config.H) * length * length;
+  return numbers * static_cast<double>(element_size);
+}
+
+/// Runs batches of trials of one size, in which each trial's item follows the one before it.
+class FutureChanger {
+ public:
+  FutureChanger(CheckContext& context, Subject& subject)
+      : subject_(subject), x_(context.x()), noise_(context.draw(x_.sizes().vec(), Draw::kFuture)) {
+    const double level = x_.to(at::kDouble).square().mean().sqrt().item<double>();
+    noise_ = noise_ * (level > 0.0 ? level : 1.0);
+  }
+
+  /// Fills the batch up to `slots`, so that all runs have one shape, and returns the part that was asked for.
+  Moved run(std::vector<Trial> trials, std::size_t slots) {
+    const at::NoGradGuard no_gradients;
+    const auto asked = static_cast<std::int64_t>(trials.size());
+    while (trials.size() < slots) {
+      const std::int64_t next_item = (trials.back().item + 1) % x_.size(0);
+      trials.push_back({trials.front().cut, trials.front().change, next_item});
+    }
+    const at::TensorOptions whole = at::TensorOptions().dtype(at::kLong);
+    at::Tensor items = at::empty({static_cast<std::int64_t>(trials.size())}, whole), cuts = at::empty_like(items);
+    for (std::size_t slot = 0; slot < trials.size(); ++slot) {
+      items[static_cast<std::int64_t>(slot)] = trials[slot].item;
+      cuts[static_cast<std::int64_t>(slot)] = trials[slot].cut;
+    }
+    const at::Tensor x = x_.index_select(0, items.to(x_.device()));  // (n, T, d_model)
+    const at::Tensor before_cut = at::arange(x.size(1), whole).view({1, -1, 1}).lt(cuts.view({-1, 1, 1}));
+    const at::Tensor future = replaced(x, noise_.index_select(0, items.to(x_.device())), trials);
+
+    const at::Tensor changed = subject_.forward(at::where(before_cut.to(x.device()), x, future)).to(at::kCPU);
+    Moved moved;
+    moved.before_cut = before_cut.narrow(0, 0, asked);
+    moved.base = unchanged(trials.front().item, x).narrow(0, 0, asked);
+    moved.changed = changed.contiguous().narrow(0, 0, asked);
+    moved.bits = bits_of(moved.base).ne(bits_of(moved.changed));
+    moved.values = moved.base.ne(moved.changed);
+    return moved;
+  }
+
+ private:
+  static at::Tensor replaced(const at::Tensor& x, const at::Tensor& noise, const std::vector<Trial>& trials) {
+    at::Tensor future = noise.clone();
+    for (std::size_t slot = 0; slot < trials.size(); ++slot) {
+      const auto n = static_cast<std::int64_t>(slot);
+      if (trials[slot].change == Change::kRedrawn) continue;
+      const double factor = trials[slot].change == Change::kScaled ? 3.0 : -1.0;
+      // A token of zeros would stay what it is: it is redrawn.
+      future[n].copy_(at::where(x[n].ne(0), x[n] * factor, noise[n]));
+    }
+    return future;
+  }
+
+  /// Slots hold the items in turn, so that the first one says them all: few unchanged runs serve every batch.
+  const at::Tensor& unchanged(std::int64_t first_item, const at::Tensor& x) {
+    at::Tensor& base = unchanged_[first_item];
+    if (!base.defined()) base = subject_.forward(x).to(at::kCPU).contiguous();
+    return base;
+  }
+
+  Subject& subject_;
+  at::Tensor x_, noise_;
+  std::map<std::int64_t, at::Tensor> unchanged_;
+};
+
+/// Slots of one batched run: as many as memory allows, in whole rounds of the batch items, so that every run holds the
+/// same items in the same slots.
+std::size_t slots_of_a_run(const CheckContext& context, std::size_t trials) {
+  const double bytes = trial_bytes(context.config(), context.T(), context.x().element_size());
+  const auto fitting = static_cast<std::int64_t>(std::min(kMaxBatchBytes / bytes, 1e9));
+  const std::int64_t slots = std::clamp<std::int64_t>(fitting, 1, static_cast<std::int64_t>(trials));
+  const std::int64_t B = context.B();
+  return static_cast<std::size_t>(slots > B ? slots / B * B : slots);
+}
+
+}  // namespace
+
+std::string describe(const Trial& trial) {
+  return "when tokens " + std::to_string(trial.cut) + " and later " + to_words(trial.change);
+}
+
+void run_trials(CheckContext& context, Subject& subject, const std::vector<Trial>& trials,
+                const std::function<void(const Moved&, const std::vector<Trial>&)>& take) {
+  FutureChanger changer(context, subject);
+  const std::size_t slots = slots_of_a_run(context, trials.size());
+  for (std::size_t first = 0; first < trials.size(); first += slots) {
+    const std::size_t last = std::min(first + slots, trials.size());
+    std::vector<Trial> batch;
+    for (std::size_t number = first; number < last; ++number) {
+      batch.push_back({trials[number].cut, trials[number].change, static_cast<std::int64_t>(number) % context.B()});
+    }
+    take(changer.run(batch, slots), batch);
+  }
+}
+
+}  // namespace attn
