@@ -17,9 +17,7 @@ struct Matrix {
   double at(std::int64_t row, std::int64_t col) const { return values[index(row, col)]; }
 
  private:
-  std::size_t index(std::int64_t row, std::int64_t col) const {
-    return static_cast<std::size_t>(row * cols + col);
-  }
+  std::size_t index(std::int64_t row, std::int64_t col) const { return static_cast<std::size_t>(row * cols + col); }
 };
 
 }  // namespace attn
