@@ -36,46 +36,48 @@ std::string status_word(CheckStatus status, bool color) {
 
 std::string count(std::int64_t number) { return format_count(static_cast<std::uint64_t>(number)); }
 
-/// "largest difference 3.1e-07, limit 1e-06, 12,800 compared".
+/// "largest difference: 3.1e-07, limit 1e-06, 12,800 compared".
 std::string figures(const CheckResult& check) {
   std::vector<std::string> parts;
   if (check.measured) {
     const std::string unit = check.unit.empty() ? "measured" : check.unit;
-    parts.push_back(unit + " " + format_number(*check.measured, 3));
+    parts.push_back(unit + ": " + format_number(*check.measured, 3));
   }
   if (check.limit) parts.push_back("limit " + format_number(*check.limit, 3));
   if (check.compared > 0) parts.push_back(count(check.compared) + " compared");
   return join(parts);
 }
 
-/// A failure's numbers stand below it, so that its line can say what happened.
-std::string summary_of(const CheckResult& check) {
+/// The numbers of a pass; for anything else what happened.
+std::string headline(const CheckResult& check) {
+  const bool words_first = check.status != CheckStatus::kPass;
   const std::string numbers = figures(check);
-  if (numbers.empty() || (check.status == CheckStatus::kFail && !check.detail.empty())) return check.detail;
-  return check.detail.empty() ? numbers : numbers + "; " + check.detail;
+  if (words_first) return check.detail.empty() ? numbers : check.detail;
+  return numbers.empty() ? check.detail : numbers;
 }
 
-void write_detail(std::ostream& out, std::string_view name, const std::string& text) {
-  if (!text.empty()) out << wrapped(std::string(name) + " " + text, kDetailIndent);
+void write_detail(std::ostream& out, const std::string& text) { out << wrapped(printable(text), kDetailIndent); }
+
+void write_detail(std::ostream& out, const std::string& name, const std::string& text) {
+  if (!text.empty()) write_detail(out, name + " " + text);
 }
 
-void write_details(std::ostream& out, const CheckResult& check, const TextOptions& options) {
+/// How large the error is, against which limit, and where it is.
+void write_failure(std::ostream& out, const CheckResult& check) {
   if (check.measured && check.limit) {
     const std::string unit = check.unit.empty() ? "" : " (" + check.unit + ")";
     write_detail(out, "measured",
                  format_number(*check.measured, 6) + unit + ", limit " + format_number(*check.limit, 6));
   }
   write_detail(out, "limit is", check.limit_reason);
-  if (check.compared > 0 || check.wrong > 0) {
+  if (check.compared > 0)
     write_detail(out, "outside", count(check.wrong) + " of " + count(check.compared) + " compared");
-  }
   write_detail(out, "first at", check.where_first);
   write_detail(out, "worst at", check.where_worst);
-  if (options.verbose) write_detail(out, "took", format_number(check.seconds, 3) + " s");
 }
 
 void write_check(std::ostream& out, const CheckResult& check, std::size_t name_width, const TextOptions& options) {
-  const std::string said = summary_of(check);
+  const std::string said = headline(check);
   const std::size_t indent = 2 + kStatusWidth + 2 + name_width + 2;
   out << "  " << status_word(check.status, options.color) << "  ";
   if (said.empty()) {
@@ -83,7 +85,13 @@ void write_check(std::ostream& out, const CheckResult& check, std::size_t name_w
   } else {
     out << padded(check.name, name_width) << "  " << wrapped(printable(said), indent).substr(indent);
   }
-  if (check.status == CheckStatus::kFail || options.verbose) write_details(out, check, options);
+  if (check.status == CheckStatus::kFail) write_failure(out, check);
+  if (!options.verbose) return;
+  if (check.status == CheckStatus::kPass) {
+    if (!check.detail.empty() && check.detail != said) write_detail(out, check.detail);
+    write_detail(out, "limit is", check.limit_reason);
+  }
+  write_detail(out, "took", format_number(check.seconds, 3) + " s");
 }
 
 }  // namespace

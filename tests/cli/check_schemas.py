@@ -2,7 +2,7 @@
 
     check_schemas.py --cli FILE --configs DIR --schemas DIR
 
-Each schema must accept the outputs of several configs, and must refuse the same outputs once a field is missing or
+Each schema must accept the outputs of several configs, and must refuse the first of them once a field is missing or
 has turned into something else: a schema that accepts anything proves nothing.
 """
 
@@ -36,7 +36,7 @@ def real_records(cli, configs):
     """Pairs of (name of the schema, a real record)."""
     for name in ("tiny", "text", "single_head", "encoder"):
         config = str(configs / f"{name}.json")
-        yield "trace", parse(run_cli(cli, "trace", config, "--json", "-", "--values"))
+        yield "trace", parse(run_cli(cli, "trace", config, "--json", "-", *(["--values"] if name == "text" else [])))
         yield "verify", parse(run_cli(cli, "verify", config, "--json", "-"))
     for words in ([], ["--what", "masked_scores"]):
         with tempfile.TemporaryDirectory() as folder:
@@ -80,10 +80,11 @@ def main():
 
     problems, seen = [], set()
     for name, record in real_records(str(options.cli), options.configs):
+        first = name not in seen
         seen.add(name)
         for error in validators[name].iter_errors(record):
             problems.append(f"{name}: {error.json_path}: {error.message[:200]}")
-        for what, broken in broken_copies(record):
+        for what, broken in broken_copies(record) if first else ():
             if validators[name].is_valid(broken):
                 problems.append(f"{name}: accepted with {what}")
     problems += [f"{name}: no real record was held against it" for name in validators.keys() - seen]
