@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
+#include <exception>
 #include <new>
 
 #include "core/error.h"
@@ -34,11 +35,12 @@ void with_torch_guarded(const RunConfig& config, const std::function<void()>& wo
     throw;
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
-    if (is_out_of_memory(message))
-      throw ResourceError(config.source_name + ": not enough memory: " + one_line(message));
-    throw Error(config.source_name + ": LibTorch: " + one_line(message));
+    if (is_out_of_memory(message)) {
+      std::throw_with_nested(ResourceError(config.source_name + ": not enough memory: " + one_line(message)));
+    }
+    std::throw_with_nested(Error(config.source_name + ": LibTorch: " + one_line(message)));
   } catch (const std::bad_alloc&) {
-    throw ResourceError(config.source_name + ": not enough memory");
+    std::throw_with_nested(ResourceError(config.source_name + ": not enough memory"));
   }
 }
 

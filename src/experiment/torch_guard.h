@@ -10,7 +10,7 @@ namespace attn {
 
 /// Runs `work` with the config's thread count, and turns LibTorch's exceptions into ours: out of memory becomes
 /// ResourceError, anything else "where: LibTorch: the first line of what it said", without its stack of frames.
-/// Our own errors pass through.
+/// LibTorch's exception stays nested in ours, for --debug. Our own errors pass through.
 void with_torch_guarded(const RunConfig& config, const std::function<void()>& work);
 
 }  // namespace attn
