@@ -4,17 +4,27 @@ include(CMakePackageConfigHelpers)
 
 set(_attn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attn")
 set(_attn_library_rooms core files config attention)
+# What a user of the library needs of the rooms below `attention`; none of these shows the JSON library.
+set(_attn_public_headers core/error.h core/matrix.h core/text.h files/safetensors.h files/whole_file.h
+                         config/attention_config.h config/run_config.h config/tokenizer.h)
+file(GLOB _attn_attention_headers RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS
+     "${PROJECT_SOURCE_DIR}/src/attention/*.h")
 
+# The installed program finds LibTorch where it was built with it.
+get_target_property(_attn_torch_file torch LOCATION)
+cmake_path(GET _attn_torch_file PARENT_PATH _attn_torch_lib)
+set_target_properties(attn-cli PROPERTIES INSTALL_RPATH "${_attn_torch_lib}")
 install(TARGETS attn-cli)
+
 foreach(room IN LISTS _attn_library_rooms)
   # Headers name each other as "room/header.h", so that folder's parent is searched as well.
   target_include_directories(attn_${room} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                                                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attn>)
   install(TARGETS attn_${room} EXPORT attnTargets)
-  # The two that show nlohmann/json stay behind: a user of the package needs no JSON library.
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${room}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/attn"
-          FILES_MATCHING PATTERN "*.h"
-          PATTERN "strict_json.h" EXCLUDE PATTERN "config_file.h" EXCLUDE)
+endforeach()
+foreach(header IN LISTS _attn_public_headers _attn_attention_headers)
+  cmake_path(GET header PARENT_PATH room)
+  install(FILES "${PROJECT_SOURCE_DIR}/src/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/attn/${room}")
 endforeach()
 
 install(EXPORT attnTargets NAMESPACE attn:: DESTINATION "${_attn_package_dir}")
