@@ -14,7 +14,7 @@ namespace {
 
 // Cost of all trials together, in multiply-adds. Above it each cut gets one change instead of three; if that is still
 // too much, a sample of the cuts is taken. About a minute of one processor core in float32.
-constexpr double kMaxMultiplyAdds = 1.5e12;
+constexpr double kMaxMultiplyAdds = 6e11;
 
 double trial_cost(const AttentionConfig& config, std::int64_t T) {
   const double length = static_cast<double>(T);
@@ -164,7 +164,7 @@ CheckResult check_mask_control(CheckContext& context) {
              [&](const Moved& moved, const std::vector<Trial>& batch) { count_unmoved(comparison, moved, batch); });
   Findings findings("cuts where nothing moved");
   findings.add("", comparison);
-  if (comparison.wrong > 0) {
+  if (comparison.wrong > comparison.non_finite) {
     findings.fail(
         "with the mask off, changing later tokens must move earlier outputs, and does not: what keeps the layer "
         "causal is not its mask");

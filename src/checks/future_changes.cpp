@@ -89,14 +89,12 @@ class FutureChanger {
   std::map<std::int64_t, at::Tensor> unchanged_;
 };
 
-/// Slots of one batched run: as many as memory allows, in whole rounds of the batch items, so that every run holds the
-/// same items in the same slots.
-std::size_t slots_of_a_run(const CheckContext& context, std::size_t trials) {
+/// Whole rounds of the batch items, so that every batch holds the same items in the same slots.
+std::size_t slots_of_a_batch(const CheckContext& context, std::size_t trials) {
   const double bytes = trial_bytes(context.config(), context.T(), context.x().element_size());
-  const auto fitting = static_cast<std::int64_t>(std::min(kMaxBatchBytes / bytes, 1e9));
-  const std::int64_t slots = std::clamp<std::int64_t>(fitting, 1, static_cast<std::int64_t>(trials));
-  const std::int64_t B = context.B();
-  return static_cast<std::size_t>(slots > B ? slots / B * B : slots);
+  const auto fitting = static_cast<std::size_t>(std::min(kSmallBatchBytes / bytes, 1e9));
+  const auto B = static_cast<std::size_t>(context.B());
+  return std::min(std::max(B, fitting / B * B), trials);
 }
 
 }  // namespace
@@ -108,7 +106,7 @@ std::string describe(const Trial& trial) {
 void run_trials(CheckContext& context, Subject& subject, const std::vector<Trial>& trials,
                 const std::function<void(const Moved&, const std::vector<Trial>&)>& take) {
   FutureChanger changer(context, subject);
-  const std::size_t slots = slots_of_a_run(context, trials.size());
+  const std::size_t slots = slots_of_a_batch(context, trials.size());
   for (std::size_t first = 0; first < trials.size(); first += slots) {
     const std::size_t last = std::min(first + slots, trials.size());
     std::vector<Trial> batch;

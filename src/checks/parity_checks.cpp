@@ -241,6 +241,21 @@ bool gradients_are_due(Findings& findings, const CoreRun& run) {
   return false;
 }
 
+/// Nothing can be compared with numbers that are not finite: a library may hide a NaN, and every limit becomes one.
+bool core_is_finite(Findings& findings, const CoreRun& run) {
+  bool finite = true;
+  const auto require = [&](const at::Tensor& tensor, const char* name, const AxisNames& axes) {
+    if (!tensor.defined() || at::isfinite(tensor).all().item<bool>()) return;
+    findings.add(name, compare(tensor, tensor, {0.0, "every number is finite"}, axes));
+    finite = false;
+  };
+  require(run.input.q, "q", kQueryAxes);
+  require(run.input.k, "k", kKeyAxes);
+  require(run.input.v, "v", kKeyAxes);
+  require(run.input.d_context, "the gradient of context", kQueryAxes);
+  return finite;
+}
+
 /// The same comparison in float64, where a bug stays and rounding does not.
 std::string judge_in_float64(CheckContext& context, Findings& findings, const std::vector<Part>& parts,
                              bool well_so_far) {
@@ -253,6 +268,7 @@ std::string judge_in_float64(CheckContext& context, Findings& findings, const st
   const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context.config(), context.heads_shape());
   if (state == CoreState::kNoCore) return "the layer shows no core in float64";
   if (&parts == &backward_parts() && !gradients_are_due(findings, run)) return "";
+  if (!core_is_finite(findings, run)) return "";
   const ParityOutcome outcome = judge_parity(findings, run, parts, true);
   if (!outcome.all_well)
     return "the difference stays in float64 (" + format_number(outcome.difference, 2) + "): a bug, not rounding";
@@ -272,6 +288,7 @@ CheckResult judge_core(CheckContext& context, const std::vector<Part>& parts) {
   if (backward && !gradients_are_due(findings, run)) return findings.result();
   CoreRun judged = run;
   if (!backward) judged.input.d_context = at::Tensor();
+  if (!core_is_finite(findings, judged)) return findings.result();
   const ParityOutcome outcome = judge_parity(findings, judged, parts, false);
   if (outcome.backends.empty()) return not_applicable("this LibTorch offers no backend for this input");
   findings.note("difference " + format_number(outcome.difference, 2) +

@@ -1,4 +1,6 @@
 // The honest layer raises no alarm, whatever its shape, layout and precision.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "checks/check_test_support.h"
@@ -122,6 +124,19 @@ TEST(HonestLayer, OnTokensThatAreAllAlikeRaisesNoAlarm) {
   const auto results = run_checks(subject, run, at::ones({2, 7, 12}));
   EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
   EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
+}
+
+TEST(HonestLayer, OnAnInputWithNanFailsAndNeverPassesOrErrs) {
+  const RunConfig run = small_run();
+  LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
+  at::Tensor x = input_of(run);
+  x[1][3][2] = std::nan("");
+  const auto results = run_checks(subject, run, x);
+  EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
+  for (const char* name : {"finite", "row-sums", "causality", "sdpa-forward", "sdpa-backward", "determinism"}) {
+    EXPECT_EQ(find(results, name).status, CheckStatus::kFail) << name << "\n" << describe(results);
+  }
+  EXPECT_EQ(find(results, "sdpa-forward").where_first, "q (batch 1, head 0, query 3, channel 0)");
 }
 
 TEST(HonestLayer, WithLargeScoresMayLetVisibleWeightsUnderflow) {
