@@ -5,16 +5,25 @@
 #include <ATen/ops/softmax.h>
 
 #include <limits>
+#include <string>
 
 #include "attention/distinct.h"
 #include "attention/shapes.h"
+#include "core/error.h"
+#include "core/text.h"
 
 namespace attn {
 
 AttentionCoreOutput AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                           const AttentionCoreOptions& options, AttentionObserver* observer) const {
+  if (q.dim() < 2) throw ShapeError("q: expected shape (..., T_q, d_k), got " + format_shape(q.sizes().vec()));
+  if (options.mask.has_value() && options.mask->scalar_type() != at::kBool) {
+    // Read as booleans, an additive mask of 0 and -inf would show each query just what it must not see.
+    throw ShapeError(std::string("mask: expected bool, true = may look, got ") +
+                     c10::toString(options.mask->scalar_type()));
+  }
   std::vector<std::int64_t> key_shape = q.sizes().vec();  // (..., T_k, d_k)
-  key_shape.at(key_shape.size() - 2) = kAnySize;
+  key_shape[key_shape.size() - 2] = kAnySize;
   check_shape(k, "k", key_shape);
   check_shape(v, "v", k.sizes().vec());
   check_same_kind(k, "k", q, "q");

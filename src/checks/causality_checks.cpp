@@ -13,8 +13,8 @@ namespace attn {
 namespace {
 
 // Cost of all trials together, in multiply-adds. Above it each cut gets one change instead of three; if that is still
-// too much, a sample of the cuts is taken. About a minute of one processor core in float32.
-constexpr double kMaxMultiplyAdds = 6e11;
+// too much, a sample of the cuts is taken. Some 20 seconds of one processor core in float32.
+constexpr double kMaxMultiplyAdds = 1.5e11;
 
 double trial_cost(const AttentionConfig& config, std::int64_t T) {
   const double length = static_cast<double>(T);

@@ -67,7 +67,7 @@ void refuse_empty_values(const std::vector<std::string>& words) {
   for (const std::string& word : leftover) {
     if (looks_like_option(word)) throw ConfigError(where + unknown_word("option", name_part(word), all_names(options)));
   }
-  throw ConfigError(where + "unexpected argument " + attn::quoted(leftover.front()) + ", expected one CONFIG at most");
+  throw ConfigError(where + "unexpected argument " + in_quotes(leftover.front()) + ", expected one CONFIG at most");
 }
 
 /// CLI11 refused the words. Which of our rules was broken is worked out here, so that no text of its own is needed.
@@ -76,7 +76,7 @@ void refuse_empty_values(const std::vector<std::string>& words) {
     for (const std::string& name : option.all_names()) {
       for (const std::string& word : words) {
         if (option.value_name.empty() && word.starts_with(name + "=")) {
-          throw ConfigError("option " + name + ": takes no value, got " + attn::quoted(word.substr(name.size() + 1)));
+          throw ConfigError("option " + name + ": takes no value, got " + in_quotes(word.substr(name.size() + 1)));
         }
       }
       if (!option.value_name.empty() && words.back() == name) {

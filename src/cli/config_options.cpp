@@ -37,7 +37,7 @@ std::optional<std::uint64_t> max_memory_bytes(const ConfigOptions& options) {
 std::uint64_t parse_size(std::string_view option, std::string_view word) {
   const auto refuse = [&]() -> ConfigError {
     return ConfigError("option " + std::string(option) + ": expected a size such as 512MiB or 8G, got " +
-                       attn::quoted(word));
+                       in_quotes(word));
   };
   constexpr std::string_view kDigits = "0123456789";
   constexpr std::string_view kUnits = "KMGT";
@@ -65,7 +65,7 @@ std::vector<std::string> split_list(std::string_view option, const std::vector<s
     while (start <= word.size()) {
       const std::size_t end = std::min(word.find(',', start), word.size());
       if (end == start) {
-        throw ConfigError("option " + std::string(option) + ": empty entry in " + attn::quoted(word) +
+        throw ConfigError("option " + std::string(option) + ": empty entry in " + in_quotes(word) +
                           ", expected words with one comma between two");
       }
       entries.push_back(word.substr(start, end - start));
@@ -81,7 +81,7 @@ std::vector<std::int64_t> parse_index_list(std::string_view option, const std::v
     const std::optional<std::int64_t> index = parse_int64(entry);
     if (!index || *index < 0) {
       throw ConfigError("option " + std::string(option) + ": expected whole numbers from 0, as 0,2, got " +
-                        attn::quoted(entry));
+                        in_quotes(entry));
     }
     indices.insert(*index);
   }

@@ -41,7 +41,7 @@ void refuse_unselected(const std::vector<std::string>& required, const VerifyOpt
   for (const std::string& name : required) {
     const bool selected = (selection.only.empty() || contains(selection.only, name)) && !contains(selection.skip, name);
     if (!selected)
-      throw ConfigError("option --require: " + attn::quoted(name) +
+      throw ConfigError("option --require: " + in_quotes(name) +
                         " is not among the checks that --check and --skip leave");
   }
 }

@@ -131,7 +131,7 @@ bool is_device(const std::string& word) {
 std::string read_device(const ObjectReader& config) {
   const std::string device = config.string("device").value_or("cpu");
   if (!is_device(device)) {
-    config.fail("device", "unknown device " + attn::quoted(device) + "; known: cpu, cuda, cuda:N with N from 0 to " +
+    config.fail("device", "unknown device " + in_quotes(device) + "; known: cpu, cuda, cuda:N with N from 0 to " +
                               std::to_string(kMaxDeviceIndex));
   }
   return device;

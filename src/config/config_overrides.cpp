@@ -31,14 +31,14 @@ nlohmann::json parse_value(const std::string& text) {
 
 void apply_set_word(nlohmann::json& root, ConfigSource& source, const std::string& word) {
   const std::size_t equals = word.find('=');
-  if (equals == std::string::npos) throw ConfigError("--set: must be KEY=VALUE, got " + attn::quoted(word));
+  if (equals == std::string::npos) throw ConfigError("--set: must be KEY=VALUE, got " + in_quotes(word));
   const std::vector<std::string> keys = split_at_dots(word.substr(0, equals));
 
   nlohmann::json* object = &root;
   std::string pointer;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].empty())
-      throw ConfigError("--set: must be KEY=VALUE with a key, nested keys with dots, got " + attn::quoted(word));
+      throw ConfigError("--set: must be KEY=VALUE with a key, nested keys with dots, got " + in_quotes(word));
     if (object->is_null()) {
       *object = nlohmann::json::object();
       source.set_pointers.insert(pointer);

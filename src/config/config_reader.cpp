@@ -29,7 +29,7 @@ std::string describe(const nlohmann::json& value) {
     case nlohmann::json::value_t::array:
       return "an array";
     case nlohmann::json::value_t::string:
-      return "the string " + attn::quoted(value.get_ref<const std::string&>());
+      return "the string " + in_quotes(value.get_ref<const std::string&>());
     default:
       return value.dump();
   }
@@ -115,7 +115,7 @@ std::optional<std::string> ObjectReader::string(std::string_view key) const {
   if (!value->is_string()) fail(key, "must be a string, got " + describe(*value));
   std::string text = value->get<std::string>();
   if (text.empty()) fail(key, "must not be empty");
-  if (find_invalid_utf8(text)) fail(key, "must be UTF-8, got " + attn::quoted(text));
+  if (find_invalid_utf8(text)) fail(key, "must be UTF-8, got " + in_quotes(text));
   return text;
 }
 
@@ -128,12 +128,12 @@ std::optional<ObjectReader> ObjectReader::object(std::string_view key) const {
 std::optional<std::filesystem::path> ObjectReader::path(std::string_view key) const {
   const std::optional<std::string> text = string(key);
   if (!text) return std::nullopt;
-  if (text->find('\0') != std::string::npos) fail(key, "must be a path, got " + attn::quoted(*text));
+  if (text->find('\0') != std::string::npos) fail(key, "must be a path, got " + in_quotes(*text));
   const std::filesystem::path given(*text);
   const auto whole = std::filesystem::absolute(source_->is_set(pointer(key)) ? given : source_->base_folder / given);
   // The effective config holds this path, and JSON holds UTF-8 only.
   if (find_invalid_utf8(whole.native()))
-    fail(key, "must lie in a folder with a UTF-8 name, got " + attn::quoted(whole.native()));
+    fail(key, "must lie in a folder with a UTF-8 name, got " + in_quotes(whole.native()));
   return whole.lexically_normal();
 }
 

@@ -171,18 +171,18 @@ InputFacts read_tensor(const ObjectReader& input) {
   if (entry == nullptr) {
     std::vector<std::string> names;
     for (const SafetensorsEntry& known : file.entries()) names.push_back(printable(known.name));
-    input.fail("name", "no tensor " + attn::quoted(tensor.name) + " in " + printable(tensor.file.string()) +
-                           "; it has " + (names.empty() ? std::string("none") : join_some(names)));
+    input.fail("name", "no tensor " + in_quotes(tensor.name) + " in " + printable(tensor.file.string()) + "; it has " +
+                           (names.empty() ? std::string("none") : join_some(names)));
   }
   const std::vector<std::string> float_types{"F16", "BF16", "F32", "F64"};
   if (std::find(float_types.begin(), float_types.end(), entry->dtype) == float_types.end()) {
-    input.fail("name", "tensor " + attn::quoted(tensor.name) + " must have a dtype of " + join(float_types) + ", got " +
+    input.fail("name", "tensor " + in_quotes(tensor.name) + " must have a dtype of " + join(float_types) + ", got " +
                            printable(entry->dtype));
   }
   const bool sizes_fit = std::all_of(entry->shape.begin(), entry->shape.end(),
                                      [](std::int64_t size) { return size >= 1 && size <= kMaxSize; });
   if (entry->shape.size() != 3 || !sizes_fit) {
-    input.fail("name", "tensor " + attn::quoted(tensor.name) +
+    input.fail("name", "tensor " + in_quotes(tensor.name) +
                            " must have the shape (B, T, d_model), each size from 1 to " + std::to_string(kMaxSize) +
                            ", got " + format_shape(entry->shape));
   }

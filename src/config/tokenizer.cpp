@@ -112,7 +112,7 @@ std::optional<std::string> text_fault(std::string_view text, Tokenizer tokenizer
   if (const auto offset = find_invalid_utf8(text))
     return "must be UTF-8, got an invalid byte at offset " + std::to_string(*offset);
   if (tokenizer == Tokenizer::kWords && split_words(text).empty()) {
-    return "must have at least one word, got " + attn::quoted(text);
+    return "must have at least one word, got " + in_quotes(text);
   }
   return std::nullopt;
 }

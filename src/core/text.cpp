@@ -142,8 +142,8 @@ std::string unknown_word(std::string_view kind, std::string_view word, const std
   std::string message = "unknown ";
   message += kind;
   message += ' ';
-  message += quoted(word);
-  if (const auto meant = closest_match(word, choices)) return message + "; did you mean " + quoted(*meant) + "?";
+  message += in_quotes(word);
+  if (const auto meant = closest_match(word, choices)) return message + "; did you mean " + in_quotes(*meant) + "?";
   return message + "; known: " + join(choices);
 }
 
@@ -156,7 +156,7 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return joined;
 }
 
-std::string quoted(std::string_view text, std::size_t max_length) {
+std::string in_quotes(std::string_view text, std::size_t max_length) {
   std::string out = "\"";
   std::size_t characters = 0;
   for (std::size_t offset = 0; offset < text.size(); ++characters) {

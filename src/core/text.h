@@ -21,7 +21,7 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 
 /// `"text"` for an error message: as printable(), `"` and `\` escaped too, cut after `max_length` characters (`"so
 /// lon..."`). Write attn::quoted where the text is a std::string: std::quoted of <iomanip> would be found as well.
-std::string quoted(std::string_view text, std::size_t max_length = 60);
+std::string in_quotes(std::string_view text, std::size_t max_length = 60);
 
 /// The text with control characters, direction marks and invalid UTF-8 escaped (`\n`, `\x1b`, `\u202e`), so that it
 /// cannot move a terminal's cursor or hide what it says.

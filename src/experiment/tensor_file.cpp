@@ -54,7 +54,7 @@ struct Misfits {
 
 at::Tensor to_tensor(const SafetensorsEntry& entry, const std::string& source_name, Dtype dtype,
                      std::vector<std::string>& notes) {
-  const std::string where = source_name + ": tensor " + attn::quoted(entry.name);
+  const std::string where = source_name + ": tensor " + in_quotes(entry.name);
   const std::optional<at::ScalarType> stored = real_type(entry.dtype);
   if (!stored.has_value()) {
     throw ConfigError(where + ": dtype " + entry.dtype + " cannot be used, expected F16, BF16, F32 or F64");

@@ -63,13 +63,13 @@ std::optional<std::int64_t> byte_count(const std::vector<std::int64_t>& shape, s
 class TensorErrors {
  public:
   TensorErrors(std::string source_name, std::string_view tensor)
-      : where_(std::move(source_name) + ": tensor " + attn::quoted(tensor) + ": ") {}
+      : where_(std::move(source_name) + ": tensor " + in_quotes(tensor) + ": ") {}
 
   [[noreturn]] void fail(const std::string& what) const { throw IoError(where_ + what); }
 
   std::int64_t element_size(std::string_view dtype) const {
     const std::int64_t bytes = safetensors_element_size(dtype);
-    if (bytes == 0) fail("unknown dtype " + attn::quoted(dtype) + "; known: " + join(known_dtypes()));
+    if (bytes == 0) fail("unknown dtype " + in_quotes(dtype) + "; known: " + join(known_dtypes()));
     return bytes;
   }
 
@@ -97,7 +97,7 @@ std::int64_t size_of(const json& value, const std::string& what, const TensorErr
   const bool fits = value.is_number_unsigned()
                         ? std::cmp_less_equal(value.get<std::uint64_t>(), std::numeric_limits<std::int64_t>::max())
                         : value.is_number_integer() && value.get<std::int64_t>() >= 0;
-  if (!fits) errors.fail(what + " has " + attn::quoted(value.dump()) + ", expected a whole number of at least 0");
+  if (!fits) errors.fail(what + " has " + in_quotes(value.dump()) + ", expected a whole number of at least 0");
   return value.get<std::int64_t>();
 }
 
@@ -138,7 +138,7 @@ std::map<std::string, std::string> read_metadata(const json& metadata, const std
   if (!metadata.is_object()) throw IoError(where + " is no JSON object");
   std::map<std::string, std::string> read;
   for (const auto& [key, value] : metadata.items()) {
-    if (!value.is_string()) throw IoError(where + ": " + attn::quoted(key) + " is no string");
+    if (!value.is_string()) throw IoError(where + ": " + in_quotes(key) + " is no string");
     read.emplace(key, value.get<std::string>());
   }
   return read;
@@ -199,7 +199,7 @@ void check_layout(const std::vector<HeaderEntry>& entries, std::size_t data_byte
 }
 
 void check_utf8(std::string_view text, const std::string& what) {
-  if (find_invalid_utf8(text)) throw IoError(what + " " + attn::quoted(text) + " is not UTF-8");
+  if (find_invalid_utf8(text)) throw IoError(what + " " + in_quotes(text) + " is not UTF-8");
 }
 
 }  // namespace

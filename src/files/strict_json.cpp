@@ -102,7 +102,7 @@ class StrictBuilder {
       while (offset > 0 && is_word_character(text_[offset - 1])) --offset;
       std::size_t end = offset + 1;
       while (end < text_.size() && is_word_character(text_[end])) ++end;
-      what.insert(found + kInvalidLiteral.size(), " " + attn::quoted(text_.substr(offset, end - offset), 20));
+      what.insert(found + kInvalidLiteral.size(), " " + in_quotes(text_.substr(offset, end - offset), 20));
     }
     fail(offset, what);
   }
@@ -203,7 +203,7 @@ nlohmann::json parse_strict_json(std::string_view text, const std::string& sourc
     fail("line 1, column 1: starts with a byte order mark, expected UTF-8 without one");
   }
   if (const auto offset = find_invalid_utf8(text)) {
-    fail(place(text, *offset) + ": invalid UTF-8 " + attn::quoted(text.substr(*offset, 1)));
+    fail(place(text, *offset) + ": invalid UTF-8 " + in_quotes(text.substr(*offset, 1)));
   }
   if (const std::size_t offset = text.find('\0'); offset != std::string_view::npos) {
     fail(place(text, offset) + ": a zero byte, expected text");  // the parser would take it for the end

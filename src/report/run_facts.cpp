@@ -11,7 +11,7 @@ namespace {
 struct InputWords {
   std::string operator()(const RandomInput&) const { return "random"; }
   std::string operator()(const TensorInput& input) const {
-    return "tensor " + attn::quoted(input.name) + " of " + printable(input.file.filename().string());
+    return "tensor " + in_quotes(input.name) + " of " + printable(input.file.filename().string());
   }
   std::string operator()(const TokensInput&) const { return "token ids"; }
   std::string operator()(const TextInput& input) const {

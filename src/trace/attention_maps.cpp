@@ -89,7 +89,7 @@ std::vector<std::string> map_step_names() {
 
 AttentionMaps capture_attention_maps(const RunConfig& config, Step step, const MapSelection& selection) {
   if (!is_attention_map(step)) {
-    throw ConfigError(config.source_name + ": step " + quoted(step_name(step)) +
+    throw ConfigError(config.source_name + ": step " + in_quotes(step_name(step)) +
                       " is no (B, H, T, T) map; known: " + join(map_step_names()));
   }
   MapCollector collector(step, chosen_indices(config, "batch", selection.batches, config.B),

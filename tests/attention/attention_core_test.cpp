@@ -251,6 +251,22 @@ TEST(ScaledDotProduct, RefusesShapesThatDoNotBelongTogether) {
   EXPECT_EQ(refusal(q, q, at::zeros({1, 2, 2, 4})), "v: expected shape (1, 2, 3, 4), got (1, 2, 2, 4)");
 }
 
+TEST(ScaledDotProduct, RefusesQueriesWithoutAxes) {
+  const at::Tensor row = random_tensor({4});
+  EXPECT_THROW(scaled_dot_product_attention(row, row, row, AttentionCoreOptions{}), ShapeError);
+}
+
+TEST(ScaledDotProduct, RefusesAMaskThatIsNotBoolean) {
+  // Read as booleans, an additive mask would mean its opposite: 0 shows a key there and hides it here.
+  const at::Tensor q = random_tensor({1, 1, 3, 2});
+  try {
+    scaled_dot_product_attention(q, q, q, masked_by(at::zeros({3, 3})));
+    FAIL() << "expected a ShapeError";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "mask: expected bool, true = may look, got Float");
+  }
+}
+
 TEST(ScaledDotProduct, RefusesMixedDtypes) {
   const at::Tensor q = at::zeros({1, 2, 3, 4});
   EXPECT_EQ(refusal(q, q.to(at::kDouble), q), "k is Double on cpu, but q is Float on cpu");

@@ -34,7 +34,7 @@ TEST(Sizes, AreNothingElse) {
   for (const char* word : {"", "0", "-1", "1.5G", "1e9", "8GB", "8 G", "G", "8g", "010x", "+4", "8GiBs", "nan",
                            "9223372036854775808", "9007199254740992G", "0x10"}) {
     EXPECT_EQ(refusal([&] { parse_size("--max-memory", word); }),
-              "option --max-memory: expected a size such as 512MiB or 8G, got " + attn::quoted(word));
+              "option --max-memory: expected a size such as 512MiB or 8G, got " + in_quotes(word));
   }
 }
 
@@ -51,7 +51,7 @@ TEST(Lists, AreSplitAtCommasAndJoined) {
 TEST(Lists, HaveNoEmptyEntries) {
   for (const char* word : {"", ",", "a,", ",a", "a,,b"}) {
     EXPECT_EQ(refusal([&] { split_list("--check", {word}); }),
-              "option --check: empty entry in " + attn::quoted(word) + ", expected words with one comma between two");
+              "option --check: empty entry in " + in_quotes(word) + ", expected words with one comma between two");
   }
 }
 
@@ -62,7 +62,7 @@ TEST(IndexLists, ComeInOrderEachOnce) {
 TEST(IndexLists, HoldWholeNumbersFromZero) {
   for (const char* word : {"-1", "1.5", "a", "1e2", "0x1", "9223372036854775808"}) {
     EXPECT_EQ(refusal([&] { parse_index_list("--head", {word}); }),
-              "option --head: expected whole numbers from 0, as 0,2, got " + attn::quoted(word));
+              "option --head: expected whole numbers from 0, as 0,2, got " + in_quotes(word));
   }
 }
 

@@ -62,12 +62,12 @@ TEST(Join, PutsTheSeparatorBetweenWordsOnly) {
   EXPECT_EQ(join({"a", "b"}, "|"), "a|b");
 }
 
-TEST(Quoted, EscapesWhatWouldEndTheQuotation) { EXPECT_EQ(quoted("a\"b\\c"), "\"a\\\"b\\\\c\""); }
+TEST(Quoted, EscapesWhatWouldEndTheQuotation) { EXPECT_EQ(in_quotes("a\"b\\c"), "\"a\\\"b\\\\c\""); }
 
 TEST(Quoted, CutsAfterSoManyCharacters) {
-  EXPECT_EQ(quoted("abcdef", 3), "\"abc...\"");
-  EXPECT_EQ(quoted("abc", 3), "\"abc\"");
-  EXPECT_EQ(quoted("h\u00e9\u00e9\u00e9", 2), "\"h\u00e9...\"");
+  EXPECT_EQ(in_quotes("abcdef", 3), "\"abc...\"");
+  EXPECT_EQ(in_quotes("abc", 3), "\"abc\"");
+  EXPECT_EQ(in_quotes("h\u00e9\u00e9\u00e9", 2), "\"h\u00e9...\"");
 }
 
 TEST(Printable, EscapesControlCharacters) {
