@@ -252,13 +252,13 @@ TEST(ScaledDotProduct, RefusesShapesThatDoNotBelongTogether) {
 }
 
 TEST(ScaledDotProduct, RefusesQueriesWithoutAxes) {
-  const at::Tensor row = random_tensor({4});
+  const at::Tensor row = random_tensor({4}, 1);
   EXPECT_THROW(scaled_dot_product_attention(row, row, row, AttentionCoreOptions{}), ShapeError);
 }
 
 TEST(ScaledDotProduct, RefusesAMaskThatIsNotBoolean) {
   // Read as booleans, an additive mask would mean its opposite: 0 shows a key there and hides it here.
-  const at::Tensor q = random_tensor({1, 1, 3, 2});
+  const at::Tensor q = random_tensor({1, 1, 3, 2}, 1);
   try {
     scaled_dot_product_attention(q, q, q, masked_by(at::zeros({3, 3})));
     FAIL() << "expected a ShapeError";
