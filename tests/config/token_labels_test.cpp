@@ -16,7 +16,8 @@ TEST(TokenLabels, EachBatchItemMayHaveItsOwn) {
 }
 
 TEST(TokenLabels, AnythingElseIsNoLabels) {
-  for (const char* text : {"", "[", "7", "{}", R"(["a"])", R"(["a", 1])", R"([["a", "b"]])", R"([["a", "b"], ["c"]])"}) {
+  for (const char* text :
+       {"", "[", "7", "{}", R"(["a"])", R"(["a", 1])", R"([["a", "b"]])", R"([["a", "b"], ["c"]])"}) {
     EXPECT_EQ(parse_token_labels(text, 2, 2), std::nullopt) << text;
   }
 }
