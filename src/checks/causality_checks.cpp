@@ -135,7 +135,8 @@ CheckResult check_causality(CheckContext& context) {
   leaks.comparison.limit = {0.0, "same shape, same slot: not one bit may differ"};
   run_trials(context, context.subject(), plan.trials,
              [&](const Moved& moved, const std::vector<Trial>& batch) { take_batch(leaks, moved, batch); });
-  Findings findings("largest change of an earlier output");
+  // Said with the number, so that nobody takes a sample for the whole.
+  Findings findings("change of an earlier output, " + plan.description);
   findings.add("", leaks.comparison);
   if (leaks.comparison.wrong > 0 && leaks.comparison.non_finite == 0) {
     findings.fail("not causal: output " + leaks.comparison.where_worst + " moves by " +
@@ -143,7 +144,6 @@ CheckResult check_causality(CheckContext& context) {
                   leaks.comparison.where_first + " " + describe(leaks.first));
   }
   if (!leaks.something_moved) findings.fail("changing tokens moves no output at all, so nothing was tested");
-  findings.note(plan.description);
   return findings.result();
 }
 

@@ -168,8 +168,7 @@ TEST(RunChecks, LongSequencesAreSampledAtEveryPlaceThatMatters) {
   options.only = {"causality"};
   const auto results = run_checks(subject, run, input_of(run), options);
   EXPECT_EQ(results.front().status, CheckStatus::kPass);
-  EXPECT_NE(results.front().detail.find(" of 2999 cuts, one of 3 changes each"), std::string::npos)
-      << describe(results);
+  EXPECT_NE(results.front().unit.find(" of 2999 cuts, one of 3 changes each"), std::string::npos) << describe(results);
   // The one token that a sample must not miss: output 1022 sees token 1023, which only a cut at 1023 shows.
   Opaque leaking(run.attention, [](const at::Tensor& x) {
     at::Tensor y = x * 2;
