@@ -9,6 +9,7 @@
 #include "checks/check_context.h"
 #include "checks/layer_subject.h"
 #include "checks/run_checks.h"
+#include "core/error.h"
 #include "core/text.h"
 #include "experiment/experiment.h"
 #include "experiment/torch_guard.h"
@@ -70,6 +71,7 @@ std::vector<const Check*> chosen_checks(const VerifyOptions& options) {
     const bool wanted = options.only.empty() || contains(options.only, check.info.name);
     if (wanted && !contains(options.skip, check.info.name)) chosen.push_back(&check);
   }
+  if (chosen.empty()) throw ConfigError("no check is left by the checks chosen and skipped");
   return chosen;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <ostream>
+#include <system_error>
 #include <utility>
 
 #include "cli/output.h"
@@ -150,6 +151,35 @@ HeatmapIndex make_index(const AttentionMaps& maps, const std::vector<Picture>& p
   return index;
 }
 
+void require_no_folder(const std::filesystem::path& target) {
+  std::error_code error;
+  if (std::filesystem::is_directory(target, error)) {
+    throw IoError(printable(target.string()) + ": is a folder, expected a file name");
+  }
+}
+
+/// Writes all files or none: where one cannot be written, those before it go again. The index of an earlier run goes
+/// first and the new one comes last, so that an index never speaks of pictures that are not there.
+void write_pictures(const std::filesystem::path& folder, const std::vector<Picture>& pictures,
+                    const std::string& index_text) {
+  const std::filesystem::path index_path = folder / kIndexName;
+  std::vector<std::filesystem::path> targets;
+  for (const Picture& picture : pictures) targets.push_back(folder / picture.facts.file);
+  for (const std::filesystem::path& target : targets) require_no_folder(target);
+  require_no_folder(index_path);
+
+  std::filesystem::remove(index_path);
+  std::size_t written = 0;
+  try {
+    for (; written < pictures.size(); ++written) write_whole_file(targets[written], pictures[written].png);
+    write_whole_file(index_path, index_text);
+  } catch (const Error&) {
+    std::error_code ignored;  // the first error is the one to tell
+    for (std::size_t number = 0; number < written; ++number) std::filesystem::remove(targets[number], ignored);
+    throw;
+  }
+}
+
 std::string counted(std::size_t count, const std::string& thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
@@ -219,8 +249,7 @@ ExitStatus run_heatmap(const HeatmapCommandOptions& options, Streams& streams) {
     notes = maps.notes;
     progress.set("writing");
     make_writable_folder(folder);
-    for (const Picture& picture : pictures) write_whole_file(folder / picture.facts.file, picture.png);
-    write_whole_file(folder / kIndexName, to_json_text(index));
+    write_pictures(folder, pictures, to_json_text(index));
   }
   write_notes(streams.err, notes);
   write_summary(streams.out, folder, index);
