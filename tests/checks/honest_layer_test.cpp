@@ -1,5 +1,6 @@
 // The honest layer raises no alarm, whatever its shape, layout and precision.
 #include <cmath>
+#include <ostream>
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,8 @@ struct HonestCase {
   RunConfig run;
   Names not_applicable;
 };
+
+void PrintTo(const HonestCase& honest, std::ostream* out) { *out << honest.name; }
 
 HonestCase shape_case(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t d_model, std::int64_t H,
                       const Names& not_applicable = {"dropout"}) {
