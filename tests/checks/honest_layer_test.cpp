@@ -1,10 +1,12 @@
 // The honest layer raises no alarm, whatever its shape, layout and precision.
 #include <cmath>
 #include <ostream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "checks/check_test_support.h"
+#include "config/config_file.h"
 
 namespace attn {
 namespace {
@@ -148,6 +150,15 @@ TEST(HonestLayer, WithLargeScoresMayLetVisibleWeightsUnderflow) {
   options.only = {"masked-weights", "row-sums", "finite", "scale"};
   const auto results = run_checks(subject, run, input_of(run) * 100, options);
   EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
+}
+
+TEST(HonestLayer, IsNotBlamedForTheInexactnessOfTheLibrary) {
+  // Flash's backward pass is 1.5e-5 from the float64 loops on this trained layer, whose scores reach 32.
+  std::istringstream no_input;
+  const VerifyResult result = verify_attention(load_config("configs/minilm_layer0.json", no_input, {}));
+  EXPECT_EQ(with_status(result.checks, CheckStatus::kFail), Names{}) << describe(result.checks);
+  EXPECT_EQ(with_status(result.checks, CheckStatus::kError), Names{}) << describe(result.checks);
+  EXPECT_EQ(find(result.checks, "sdpa-backward").status, CheckStatus::kPass);
 }
 
 }  // namespace
