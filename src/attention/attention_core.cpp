@@ -1,5 +1,6 @@
 #include "attention/attention_core.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
