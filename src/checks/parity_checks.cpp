@@ -268,9 +268,12 @@ std::string judge_in_float64(CheckContext& context, Findings& findings, const st
   const auto pass = capture_pass(*exact, context.run(), context.x().to(at::kDouble), d_output);
   const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context.config(), context.heads_shape());
   if (state == CoreState::kNoCore) return "the layer shows no core in float64";
-  if (&parts == &backward_parts() && !gradients_are_due(findings, run)) return "";
-  if (!core_is_finite(findings, run)) return "";
-  const ParityOutcome outcome = judge_parity(findings, run, parts, true);
+  const bool backward = &parts == &backward_parts();
+  if (backward && !gradients_are_due(findings, run)) return "";
+  CoreRun judged = run;
+  if (!backward) judged.input.d_context = at::Tensor();
+  if (!core_is_finite(findings, judged)) return "";
+  const ParityOutcome outcome = judge_parity(findings, judged, parts, true);
   if (!outcome.all_well)
     return "the difference stays in float64 (" + format_number(outcome.difference, 2) + "): a bug, not rounding";
   return "float64 " + format_number(outcome.difference, 2) +
