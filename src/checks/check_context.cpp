@@ -6,7 +6,8 @@
 
 namespace attn {
 
-CheckContext::CheckContext(Subject& subject, RunConfig run, at::Tensor x) : run_(std::move(run)), x_(x.detach()) {
+CheckContext::CheckContext(Subject& subject, RunConfig run, at::Tensor x, bool quick)
+    : run_(std::move(run)), x_(x.detach()), quick_(quick) {
   const std::shared_ptr<Subject> not_owned(&subject, [](Subject*) {});
   subject_ = std::make_unique<GuardedSubject>(run_, not_owned);
 }

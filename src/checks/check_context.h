@@ -20,8 +20,9 @@ enum class Draw : std::uint64_t { kGradient = 1, kFuture, kOtherInput, kQuery, k
 
 class CheckContext {
  public:
-  /// x (B, T, d_model), on the run's device, in its dtype. `subject` must outlive the context.
-  CheckContext(Subject& subject, RunConfig run, at::Tensor x);
+  /// x (B, T, d_model), on the run's device, in its dtype. `subject` must outlive the context. `quick`: every budget()
+  /// is a twentieth.
+  CheckContext(Subject& subject, RunConfig run, at::Tensor x, bool quick = false);
 
   Subject& subject() { return *subject_; }
   const AttentionConfig& config() const { return subject_->config(); }
@@ -33,6 +34,9 @@ class CheckContext {
     return {B(), config().H, T(), config().d_k()};
   }                                                                                      ///< q, k, v, context
   std::vector<std::int64_t> pairs_shape() const { return {B(), config().H, T(), T()}; }  ///< scores, weights
+
+  /// What a check may spend (multiply-adds, say) of its usual budget: a twentieth with --quick.
+  double budget(double usual) const { return quick_ ? usual / 20.0 : usual; }
 
   /// One forward and backward pass in eval mode, made when first asked for; null when the subject shows no steps.
   const CapturedPass* pass();
@@ -47,11 +51,12 @@ class CheckContext {
   std::unique_ptr<Subject> subject_;
   RunConfig run_;
   at::Tensor x_;
+  bool quick_;
   bool pass_made_ = false;
   std::optional<CapturedPass> pass_;
 };
 
-// One function a check; names and questions are in check_list.cpp.
+// One function a check; names, questions and explanations are in check_table.cpp.
 CheckResult check_shapes(CheckContext& context);
 CheckResult check_finite(CheckContext& context);
 CheckResult check_row_sums(CheckContext& context);
@@ -59,9 +64,17 @@ CheckResult check_masked_weights(CheckContext& context);
 CheckResult check_first_token(CheckContext& context);
 CheckResult check_scale(CheckContext& context);
 CheckResult check_causality(CheckContext& context);
+CheckResult check_causality_gradient(CheckContext& context);
+CheckResult check_effective_mask(CheckContext& context);
 CheckResult check_mask_control(CheckContext& context);
+CheckResult check_truncation(CheckContext& context);
 CheckResult check_sdpa_forward(CheckContext& context);
 CheckResult check_sdpa_backward(CheckContext& context);
+CheckResult check_gradient(CheckContext& context);
+CheckResult check_batch_independence(CheckContext& context);
+CheckResult check_head_independence(CheckContext& context);
+CheckResult check_permutation(CheckContext& context);
+CheckResult check_nan_propagation(CheckContext& context);
 CheckResult check_determinism(CheckContext& context);
 CheckResult check_dropout(CheckContext& context);
 

@@ -7,6 +7,8 @@
 #include <ATen/Parallel.h>
 
 #include "checks/check_context.h"
+#include "checks/check_table.h"
+#include "checks/diagnosis.h"
 #include "checks/layer_subject.h"
 #include "checks/run_checks.h"
 #include "core/error.h"
@@ -17,40 +19,9 @@
 namespace attn {
 namespace {
 
-struct Check {
-  CheckInfo info;
-  CheckResult (*run)(CheckContext& context);
-};
-
-const std::vector<Check>& all_checks() {
-  static const std::vector<Check> checks = {
-      {{"shapes", "every step, forward and backward, has the shape its formula gives; dtype and device stay", "steps"},
-       check_shapes},
-      {{"finite", "no NaN and no infinity in steps, output and gradients, and no gradient that is all zero", "-"},
-       check_finite},
-      {{"row-sums", "the weights of each query sum to 1", "weights"}, check_row_sums},
-      {{"masked-weights", "hidden keys have weight exactly 0, visible ones more", "weights"}, check_masked_weights},
-      {{"first-token", "the first token sees only itself: its context is its value, exactly", "v, context"},
-       check_first_token},
-      {{"scale", "scores are multiplied by 1/sqrt(d_k)", "q, k, scaled scores"}, check_scale},
-      {{"causality", "changing tokens from t on changes no bit of any output before t, for every t", "-"},
-       check_causality},
-      {{"mask-control", "with the mask off the same change does move earlier outputs", "a mask switch"},
-       check_mask_control},
-      {{"sdpa-forward", "context equals scaled_dot_product_attention of the same q, k, v", "q, k, v, context"},
-       check_sdpa_forward},
-      {{"sdpa-backward", "dq, dk, dv equal those of scaled_dot_product_attention", "q, k, v, context, gradients"},
-       check_sdpa_backward},
-      {{"determinism", "two runs, watched or not, and a rebuilt layer agree bit for bit", "-"}, check_determinism},
-      {{"dropout", "off in eval; in training drops its share and scales the rest by 1/(1 - p)", "a train switch"},
-       check_dropout},
-  };
-  return checks;
-}
-
 std::vector<std::string> check_names() {
   std::vector<std::string> names;
-  for (const Check& check : all_checks()) names.push_back(check.info.name);
+  for (const CheckEntry& check : check_table()) names.push_back(check.info.name);
   return names;
 }
 
@@ -59,15 +30,15 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 /// The checks that the options leave, in the order of the list.
-std::vector<const Check*> chosen_checks(const VerifyOptions& options) {
+std::vector<const CheckEntry*> chosen_checks(const VerifyOptions& options) {
   const std::vector<std::string> known = check_names();
   for (const std::vector<std::string>* names : {&options.only, &options.skip}) {
     for (const std::string& name : *names) {
       if (!contains(known, name)) throw ConfigError(unknown_word("check", name, known));
     }
   }
-  std::vector<const Check*> chosen;
-  for (const Check& check : all_checks()) {
+  std::vector<const CheckEntry*> chosen;
+  for (const CheckEntry& check : check_table()) {
     const bool wanted = options.only.empty() || contains(options.only, check.info.name);
     if (wanted && !contains(options.skip, check.info.name)) chosen.push_back(&check);
   }
@@ -83,7 +54,7 @@ CheckResult with_status(CheckStatus status, const std::string& detail) {
 }
 
 /// The check's verdict, whatever happens in it.
-CheckResult judge(const Check& check, CheckContext& context) {
+CheckResult judge(const CheckEntry& check, CheckContext& context) {
   CheckResult result;
   try {
     with_torch_guarded(context.run(), [&] {
@@ -104,7 +75,7 @@ CheckResult judge(const Check& check, CheckContext& context) {
 const std::vector<CheckInfo>& check_list() {
   static const std::vector<CheckInfo> infos = [] {
     std::vector<CheckInfo> list;
-    for (const Check& check : all_checks()) list.push_back(check.info);
+    for (const CheckEntry& check : check_table()) list.push_back(check.info);
     return list;
   }();
   return infos;
@@ -112,10 +83,10 @@ const std::vector<CheckInfo>& check_list() {
 
 std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const at::Tensor& x,
                                     const VerifyOptions& options) {
-  const std::vector<const Check*> chosen = chosen_checks(options);
-  CheckContext context(subject, run, x);
+  const std::vector<const CheckEntry*> chosen = chosen_checks(options);
+  CheckContext context(subject, run, x, options.quick);
   std::vector<CheckResult> results;
-  for (const Check* check : chosen) {
+  for (const CheckEntry* check : chosen) {
     if (options.progress) options.progress(check->info.name, results.size(), chosen.size());
     const auto start = std::chrono::steady_clock::now();
     CheckResult result = judge(*check, context);
@@ -126,20 +97,27 @@ std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, cons
   return results;
 }
 
-VerifyResult verify_attention(const RunConfig& config, const VerifyOptions& options) {
+VerifyResult verify_layer(const RunConfig& config, const LayerFactory& factory, const VerifyOptions& options) {
   chosen_checks(options);  // an unknown name is refused before anything is built
   VerifyResult result;
   result.torch_version = torch_version();
   with_torch_guarded(config, [&] {
     const Experiment experiment = make_experiment(config);
-    const LayerFactory factory = [](const RunConfig& run) { return make_layer(run); };
-    LayerSubject subject(experiment.config, factory, experiment.layer);
+    LayerSubject subject(experiment.config, factory);
     result.config = experiment.config;
     result.notes = experiment.notes;
     result.threads = at::get_num_threads();
     result.checks = run_checks(subject, experiment.config, experiment.x, options);
+    if (result.count(CheckStatus::kFail) == 0) return;
+    CheckContext context(subject, experiment.config, experiment.x);
+    result.explained_by = explain_failure(context);
   });
   return result;
+}
+
+VerifyResult verify_attention(const RunConfig& config, const VerifyOptions& options) {
+  return verify_layer(
+      config, [](const RunConfig& run) { return make_layer(run); }, options);
 }
 
 }  // namespace attn

@@ -12,9 +12,10 @@ namespace attn {
 
 /// One entry of the list, for people.
 struct CheckInfo {
-  std::string name;      ///< "row-sums"
-  std::string question;  ///< one line: what must hold.
-  std::string needs;     ///< what the subject must show: "weights"; "-" for nothing beside outputs.
+  std::string name;         ///< "row-sums"
+  std::string question;     ///< one line: what must hold.
+  std::string needs;        ///< what the subject must show: "weights"; "-" for nothing beside outputs.
+  std::string explanation;  ///< a paragraph for --explain: what is done, what limit it has, what it cannot see.
 };
 
 const std::vector<CheckInfo>& check_list();
@@ -22,6 +23,7 @@ const std::vector<CheckInfo>& check_list();
 struct VerifyOptions {
   std::vector<std::string> only;  ///< names; empty: all. Unknown names throw ConfigError with the nearest known one.
   std::vector<std::string> skip;
+  bool quick = false;  ///< a twentieth of the work where a check may take a sample; each says what it left out.
   /// Told before each check, for a progress line: name, its number from 0, how many.
   std::function<void(const std::string& name, std::size_t index, std::size_t total)> progress;
 };

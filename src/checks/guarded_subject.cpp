@@ -54,9 +54,10 @@ std::optional<CapturedSteps> GuardedSubject::forward_with_steps(const at::Tensor
   return steps;
 }
 
-std::optional<CapturedSteps> GuardedSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+std::optional<CapturedSteps> GuardedSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                                    const std::optional<at::Tensor>& mask) {
   std::optional<CapturedSteps> steps;
-  run_subject_code(run_, [&] { steps = subject_->attend(q, k, v); });
+  run_subject_code(run_, [&] { steps = subject_->attend(q, k, v, mask); });
   return steps;
 }
 

@@ -28,7 +28,8 @@ class GuardedSubject : public Subject {
   /// Also throws SubjectFailure when the output has not x's shape, dtype and device.
   at::Tensor forward(const at::Tensor& x) override;
   std::optional<CapturedSteps> forward_with_steps(const at::Tensor& x) override;
-  std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) override;
+  std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                      const std::optional<at::Tensor>& mask) override;
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override;
   void train(bool on) override;
   std::unique_ptr<Subject> with_mask(bool causal) override;

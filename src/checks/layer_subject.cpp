@@ -46,12 +46,13 @@ std::optional<CapturedSteps> LayerSubject::forward_with_steps(const at::Tensor& 
   return collector.finish(std::move(output));
 }
 
-std::optional<CapturedSteps> LayerSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+std::optional<CapturedSteps> LayerSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                                  const std::optional<at::Tensor>& mask) {
   const bool single_head = config().module == ModuleKind::kSingleHead;
   StepCollector collector(single_head);
   const auto own_shape = [&](const at::Tensor& heads) { return single_head ? heads.squeeze(kHeadAxis) : heads; };
-  const std::optional<at::Tensor> mask = layer_->mask(q.size(-2));
-  at::Tensor context = layer_->attend(own_shape(q), own_shape(k), own_shape(v), mask, &collector).context;
+  const std::optional<at::Tensor> applied = mask.has_value() ? mask : layer_->mask(q.size(-2));
+  at::Tensor context = layer_->attend(own_shape(q), own_shape(k), own_shape(v), applied, &collector).context;
   return collector.finish(single_head ? context.unsqueeze(kHeadAxis) : context);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checks/check_list.h"
+#include "checks/layer_subject.h"
 #include "checks/subject.h"
 
 namespace attn {
@@ -14,5 +15,9 @@ namespace attn {
 /// mode. Throws ConfigError for an unknown name in `options`.
 std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const at::Tensor& x,
                                     const VerifyOptions& options = {});
+
+/// Judges the layer that `factory` makes of the config, on the config's input, and looks for the known mistake behind
+/// a failure. Throws what make_experiment() throws.
+VerifyResult verify_layer(const RunConfig& config, const LayerFactory& factory, const VerifyOptions& options = {});
 
 }  // namespace attn

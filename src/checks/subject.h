@@ -38,9 +38,10 @@ class Subject {
   /// The same with every step; absent when the subject shows none.
   virtual std::optional<CapturedSteps> forward_with_steps(const at::Tensor& x) = 0;
 
-  /// The steps from scores to context of q, k, v (B, H, T, d_k) under the subject's own mask; absent when the core
-  /// cannot be reached.
-  virtual std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) = 0;
+  /// The steps from scores to context of q, k, v (B, H, T, d_k) under `mask` (T, T; bool, true = may look), or under
+  /// the subject's own where none is given; absent when the core cannot be reached.
+  virtual std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                              const std::optional<at::Tensor>& mask = std::nullopt) = 0;
 
   virtual std::vector<std::pair<std::string, at::Tensor>> named_parameters() = 0;
 

@@ -27,7 +27,8 @@ class Opaque : public Subject {
   const AttentionConfig& config() const override { return config_; }
   at::Tensor forward(const at::Tensor& x) override { return function_(x); }
   std::optional<CapturedSteps> forward_with_steps(const at::Tensor&) override { return std::nullopt; }
-  std::optional<CapturedSteps> attend(const at::Tensor&, const at::Tensor&, const at::Tensor&) override {
+  std::optional<CapturedSteps> attend(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                      const std::optional<at::Tensor>&) override {
     return std::nullopt;
   }
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override { return {}; }

@@ -1,0 +1,20 @@
+// The rows of the list of checks: what people read about each, and the function that carries it out.
+// A new check is one row in check_table.cpp and one function. Private to this room.
+#pragma once
+
+#include <vector>
+
+#include "checks/check_context.h"
+#include "checks/check_list.h"
+
+namespace attn {
+
+struct CheckEntry {
+  CheckInfo info;
+  CheckResult (*run)(CheckContext& context);
+};
+
+/// In the order in which they run: cheap and telling ones first.
+const std::vector<CheckEntry>& check_table();
+
+}  // namespace attn
