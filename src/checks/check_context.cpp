@@ -1,7 +1,11 @@
 #include "checks/check_context.h"
 
+#include <ATen/ops/isfinite.h>
+#include <torch/utils.h>
+
 #include <utility>
 
+#include "checks/reference_run.h"
 #include "experiment/random_input.h"
 
 namespace attn {
@@ -21,6 +25,36 @@ const CapturedPass* CheckContext::pass() {
 const at::Tensor* CheckContext::step(Step step, const std::vector<std::int64_t>& expected_shape) {
   const CapturedPass* captured = pass();
   return captured == nullptr ? nullptr : captured_step(captured->steps, step, expected_shape);
+}
+
+ReferenceRun& CheckContext::reference() {
+  if (reference_ == nullptr) reference_ = std::make_shared<ReferenceRun>(*this);
+  return *reference_;
+}
+
+ReferenceRun* CheckContext::exact_reference() {
+  if (!exact_reference_made_ && x_.scalar_type() != at::kDouble) {
+    if (std::unique_ptr<Subject> exact = subject_->rebuild(Dtype::kFloat64)) {
+      exact->train(false);
+      exact_reference_ = std::make_shared<ReferenceRun>(*this, std::move(exact), reference());
+    }
+  }
+  exact_reference_made_ = true;
+  return exact_reference_.get();
+}
+
+ErrorBudget CheckContext::output_budget() {
+  if (output_budget_.has_value()) return *output_budget_;
+  ReferenceRun& judged = reference();
+  const bool shown = judged.why_not().empty();
+  if (shown && at::isfinite(judged.plain().output).all().item<bool>()) {
+    output_budget_ = budget_from(judged.loops().output, judged.plain().output.to(at::kCPU), judged.longest_sum());
+  } else {
+    const at::NoGradGuard no_gradients;
+    const at::Tensor output = shown ? judged.loops().output : subject_->forward(judged.sample().x);
+    output_budget_ = cap_of(output.abs().max().item<double>(), x_.scalar_type(), judged.longest_sum());
+  }
+  return *output_budget_;
 }
 
 at::Tensor CheckContext::draw(const std::vector<std::int64_t>& shape, Draw use) const {

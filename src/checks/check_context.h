@@ -15,8 +15,10 @@
 
 namespace attn {
 
+class ReferenceRun;
+
 /// What random numbers are for: each use its own, so that one check's draws do not depend on another's.
-enum class Draw : std::uint64_t { kGradient = 1, kFuture, kOtherInput, kQuery, kKey, kValue };
+enum class Draw : std::uint64_t { kGradient = 1, kFuture, kOtherInput, kQuery, kKey, kValue, kEven, kDirection, kSample };
 
 class CheckContext {
  public:
@@ -44,6 +46,16 @@ class CheckContext {
   /// The step's value in that pass; null when the subject does not show it. Throws SubjectFailure for a wrong shape.
   const at::Tensor* step(Step step, const std::vector<std::int64_t>& expected_shape);
 
+  /// The layer beside the float64 loops and the plain formula; see why_not() before asking it for numbers.
+  ReferenceRun& reference();
+
+  /// The same for the layer rebuilt in float64; null when the run is in float64 already, or it cannot be rebuilt.
+  ReferenceRun* exact_reference();
+
+  /// How far an honest layer's output may be from the truth on the run's input: the rule of error_budget.h, or, when
+  /// the subject does not show its parameters, the rule's cap. What compares two honest runs allows twice that.
+  ErrorBudget output_budget();
+
   /// Numbers from N(0, 1), in the run's dtype on its device.
   at::Tensor draw(const std::vector<std::int64_t>& shape, Draw use) const;
 
@@ -54,6 +66,9 @@ class CheckContext {
   bool quick_;
   bool pass_made_ = false;
   std::optional<CapturedPass> pass_;
+  std::shared_ptr<ReferenceRun> reference_, exact_reference_;
+  bool exact_reference_made_ = false;
+  std::optional<ErrorBudget> output_budget_;
 };
 
 // One function a check; names, questions and explanations are in check_table.cpp.
@@ -70,6 +85,9 @@ CheckResult check_mask_control(CheckContext& context);
 CheckResult check_truncation(CheckContext& context);
 CheckResult check_sdpa_forward(CheckContext& context);
 CheckResult check_sdpa_backward(CheckContext& context);
+CheckResult check_reference_forward(CheckContext& context);
+CheckResult check_reference_weights(CheckContext& context);
+CheckResult check_reference_backward(CheckContext& context);
 CheckResult check_gradient(CheckContext& context);
 CheckResult check_batch_independence(CheckContext& context);
 CheckResult check_head_independence(CheckContext& context);

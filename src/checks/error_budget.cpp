@@ -17,10 +17,15 @@ ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, st
   const double plain_error = (plain.to(reference.options()) - reference).abs().max().item<double>();
   const double budget = 2.0 * plain_error + epsilon * largest;
   if (!std::isfinite(budget)) throw Error("limit: the plain formula is not finite in " + dtype);
-  const double cap = 64.0 * epsilon * std::sqrt(static_cast<double>(length)) * largest;
-  if (cap < budget) return {cap, "64 roundings of " + dtype + " times sqrt(" + std::to_string(length) + ")"};
+  const ErrorBudget cap = cap_of(largest, plain.scalar_type(), length);
+  if (cap.max_abs < budget) return cap;
   return {budget, "twice the plain formula's error in " + dtype + " (" + format_number(plain_error, 2) +
                       ") against float64 loops, plus one rounding of the largest value"};
+}
+
+ErrorBudget cap_of(double largest, at::ScalarType type, std::int64_t length) {
+  return {64.0 * epsilon_of(type) * std::sqrt(static_cast<double>(length)) * largest,
+          "64 roundings of " + number_name(type) + " times sqrt(" + std::to_string(length) + ")"};
 }
 
 }  // namespace attn

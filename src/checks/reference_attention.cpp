@@ -18,6 +18,7 @@ struct Slice {
 
   bool may_look(std::int64_t i, std::int64_t j) const {
     if (!input.causal) return true;
+    if (!input.last_visible.empty()) return j <= input.last_visible[place(i)];
     return j <= i + (input.T_k - input.T_q);
   }
 

@@ -13,6 +13,9 @@ struct ReferenceCoreInput {
   bool causal = false;       ///< query i may look at key j when j <= i + (T_k - T_q).
   std::vector<double> q;     ///< (B, H, T_q, d_k)
   std::vector<double> k, v;  ///< (B, H, T_k, d_k)
+  /// (T_q) the last key that each query may look at when causal, for queries that are not the last T_q tokens.
+  /// Empty: i + (T_k - T_q).
+  std::vector<std::int64_t> last_visible;
 };
 
 struct ReferenceCoreOutput {

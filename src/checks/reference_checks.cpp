@@ -1,0 +1,154 @@
+// reference-forward, reference-weights and reference-backward: the whole layer against the float64 loops.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "checks/check_context.h"
+#include "checks/reference_layer.h"
+#include "checks/reference_run.h"
+#include "core/text.h"
+
+namespace attn {
+namespace {
+
+/// One tensor of the layer beside what it should be.
+struct Compared {
+  std::string what;  ///< "gradient of x"; empty when it is the only one.
+  at::Tensor layer, loops, plain;
+  const AxisNames* axes;
+  std::int64_t row_axis = -1;  ///< of layer, loops and plain, which hold the judged rows only; -1: they hold all.
+};
+
+const AxisNames kParameterAxes{"row", "column"};
+
+std::vector<Compared> output_of(ReferenceRun& run) {
+  return {{"", run.layer().output, run.loops().output, run.plain().output, &kTokenAxes, 1}};
+}
+
+std::vector<Compared> weights_of(ReferenceRun& run) {
+  if (!run.layer().weights.defined()) return {};
+  return {{"", run.layer().weights, run.loops().weights, run.plain().weights, &kPairAxes, 2}};
+}
+
+std::vector<Compared> gradients_of(ReferenceRun& run) {
+  std::vector<Compared> gradients;
+  const std::map<std::string, at::Tensor>& layer = run.layer().gradients;
+  for (const auto& [name, loops] : run.loops_gradients()) {
+    const auto found = layer.find(name);
+    const at::Tensor own = found == layer.end() ? at::Tensor() : found->second;
+    const AxisNames* axes = name == "x" ? &kTokenAxes : &kParameterAxes;
+    gradients.push_back({"gradient of " + name, own, loops, run.plain_gradients().at(name), axes});
+  }
+  return gradients;
+}
+
+/// What one of the three checks looks at.
+struct Question {
+  std::vector<Compared> (*compared)(ReferenceRun& run);
+  std::int64_t (ReferenceRun::*longest_sum)() const;
+};
+
+double largest_of(const at::Tensor& tensor) { return tensor.abs().max().item<double>(); }
+
+/// One limit for all tensors of a check, so that gradients are held to the largest one of the layer: some are 0 by
+/// right, and their own size says nothing.
+ErrorBudget limit_of(const std::vector<Compared>& all, std::int64_t longest_sum) {
+  std::vector<at::Tensor> loops, plain;
+  for (const Compared& one : all) {
+    loops.push_back(one.loops.flatten());
+    plain.push_back(one.plain.to(at::kCPU).flatten());
+  }
+  const at::Tensor reference = at::cat(loops), own = at::cat(plain);
+  const double largest = largest_of(reference);
+  const ErrorBudget limit = at::isfinite(own).all().item<bool>() ? budget_from(reference, own, longest_sum)
+                                                                 : cap_of(largest, own.scalar_type(), longest_sum);
+  const double exact = 1e-12 * std::max(1.0, largest) * std::sqrt(static_cast<double>(longest_sum));
+  if (own.scalar_type() != at::kDouble || exact <= limit.max_abs) return limit;
+  return {exact, "1e-12 * max(1, largest value) * sqrt(" + std::to_string(longest_sum) + "): float64 rounding"};
+}
+
+/// At their places in the whole tensor: rows that are not judged have the error 0.
+at::Tensor at_their_rows(const at::Tensor& errors, const Compared& one, const ReferenceSample& sample) {
+  if (one.row_axis < 0 || sample.rows.empty()) return errors;
+  std::vector<std::int64_t> whole = errors.sizes().vec();
+  whole[static_cast<std::size_t>(one.row_axis)] = sample.x.size(1);
+  return at::zeros(whole, errors.options()).index_copy(one.row_axis, at::tensor(sample.rows, at::kLong), errors);
+}
+
+struct Outcome {
+  double largest_error = 0.0;
+  bool all_well = true;
+};
+
+/// `in_support`: in float64, beside the run's own precision.
+Outcome judge(Findings& findings, ReferenceRun& run, const Question& question, bool in_support) {
+  Outcome outcome;
+  std::vector<Compared> all = question.compared(run);
+  const auto arrived = [&](const Compared& one) {
+    if (one.layer.defined() && one.layer.sizes() == one.loops.sizes()) return true;
+    outcome.all_well = false;
+    findings.fail(one.layer.defined() ? one.what + " has the shape " + format_shape(one.layer.sizes().vec())
+                                      : "no " + one.what + " arrives");
+    return false;
+  };
+  std::erase_if(all, [&](const Compared& one) { return !arrived(one); });
+  if (all.empty()) return outcome;
+  const ErrorBudget limit = limit_of(all, (run.*question.longest_sum)());
+  for (const Compared& one : all) {
+    const at::Tensor errors = (one.layer.to(at::kCPU, at::kDouble) - one.loops).abs_();
+    Comparison comparison = judge_errors(at_their_rows(errors, one, run.sample()), limit, *one.axes, run.sample().item);
+    comparison.compared = errors.numel();
+    if (in_support) {
+      findings.add_support(one.what.empty() ? "float64" : one.what + ", float64", comparison);
+    } else {
+      findings.add(one.what, comparison);
+    }
+    outcome.all_well = outcome.all_well && comparison.passed();
+    if (!(comparison.measured <= outcome.largest_error)) outcome.largest_error = comparison.measured;
+  }
+  return outcome;
+}
+
+CheckResult judge_against_loops(CheckContext& context, const Question& question) {
+  ReferenceRun& run = context.reference();
+  if (!run.why_not().empty()) return not_applicable(run.why_not());
+  if (question.compared(run).empty()) return not_applicable("the layer shows no weights");
+  Findings findings("largest difference");
+  const Outcome own = judge(findings, run, question, false);
+  if (ReferenceRun* exact = context.exact_reference()) {
+    if (!exact->why_not().empty()) {
+      findings.fail(exact->why_not() + " in float64");
+    } else {
+      const Outcome outcome = judge(findings, *exact, question, true);
+      const std::string error = format_number(outcome.largest_error, 2);
+      if (!outcome.all_well) {
+        findings.note("the difference stays in float64 (" + error + "): a bug, not rounding");
+      } else {
+        findings.note("float64 " + error + (own.all_well ? "" : ": it vanishes there, so it is rounding"));
+      }
+    }
+  } else if (context.x().scalar_type() != at::kDouble) {
+    findings.note("the layer cannot be rebuilt in float64");
+  }
+  if (!run.sample().words.empty()) findings.note(run.sample().words);
+  return findings.result();
+}
+
+}  // namespace
+
+CheckResult check_reference_forward(CheckContext& context) {
+  return judge_against_loops(context, {output_of, &ReferenceRun::longest_sum});
+}
+
+CheckResult check_reference_weights(CheckContext& context) {
+  return judge_against_loops(context, {weights_of, &ReferenceRun::longest_sum});
+}
+
+CheckResult check_reference_backward(CheckContext& context) {
+  return judge_against_loops(context, {gradients_of, &ReferenceRun::longest_gradient_sum});
+}
+
+}  // namespace attn

@@ -1,0 +1,56 @@
+// The independent judge of a whole layer: projections, heads, attention, output projection in plain loops over double,
+// forward and backward. It shares nothing with `attention/`: its own reading of the three qkv layouts, its own heads.
+// Slow, never optimised. No LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/attention_config.h"
+
+namespace attn {
+
+/// What a parameter is called and its shape as stored: "c_attn.weight", {3*H*d_k, d_model}.
+struct ParameterShape {
+  std::string name;
+  std::vector<std::int64_t> shape;
+};
+
+/// Every parameter that a layer of this config has.
+std::vector<ParameterShape> reference_parameters(const AttentionConfig& config);
+
+/// Vectors are row-major; parameters by name, each in the layout in which it is stored.
+struct ReferenceLayerInput {
+  AttentionConfig config;  ///< sizes, qkv layout, bias, causal. Its dropout is not applied.
+  std::int64_t B = 0, T = 0;
+  std::vector<double> x;           ///< (B, T, d_model)
+  std::vector<std::int64_t> rows;  ///< the query rows that are worked out, ascending: R of them. Empty: all T.
+  std::map<std::string, std::vector<double>> parameters;
+};
+
+struct ReferenceLayerOutput {
+  std::vector<double> q;        ///< (B, H, R, d_k)
+  std::vector<double> k, v;     ///< (B, H, T, d_k)
+  std::vector<double> weights;  ///< (B, H, R, T)
+  std::vector<double> context;  ///< (B, H, R, d_k)
+  std::vector<double> output;   ///< (B, R, d_model)
+};
+
+struct ReferenceLayerGradients {
+  std::vector<double> x;                                  ///< (B, T, d_model)
+  std::map<std::string, std::vector<double>> parameters;  ///< the shape of each parameter.
+};
+
+/// Throws std::out_of_range when a parameter is missing.
+ReferenceLayerOutput reference_layer(const ReferenceLayerInput& input);
+
+/// Gradients of sum(output * d_output), written out by hand. d_output: (B, R, d_model); rows that are not worked out
+/// count as if their d_output were 0.
+ReferenceLayerGradients reference_layer_backward(const ReferenceLayerInput& input, const std::vector<double>& d_output);
+
+/// Multiply-adds of a forward and a backward pass with R rows of `B` items: about 1 ns each.
+double reference_layer_cost(const AttentionConfig& config, std::int64_t B, std::int64_t T, std::int64_t R);
+
+}  // namespace attn

@@ -1,0 +1,85 @@
+// The judged layer, the float64 loops and the plain formula side by side on one input: made once, shared by the three
+// reference checks and by whoever needs a limit for the output. Above a budget of multiply-adds the loops take a
+// sample.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "checks/plain_layer.h"
+#include "checks/subject.h"
+
+namespace attn {
+
+class CheckContext;
+
+/// Multiply-adds of the loops, forward and backward: about five seconds of one processor core. With --quick a
+/// twentieth.
+inline constexpr double kReferenceLayerMultiplyAdds = 4e9;
+
+/// What the loops work out.
+struct ReferenceSample {
+  at::Tensor x;                    ///< what the layer is run on: the run's x, one item of it, or some tokens of one.
+  std::int64_t item = 0;           ///< the number of x's first item in the run's x.
+  std::vector<std::int64_t> rows;  ///< the query rows of x that are judged; empty: every one.
+  std::string words;               ///< "64 of 1024 rows of item 3"; empty: nothing is left out.
+};
+
+/// Everything when `budget` multiply-adds allow it. Else one item and some of its rows, or, where its keys and values
+/// alone are too dear, some of its tokens as a shorter input. Random, from the run's seed.
+ReferenceSample reference_sample(const CheckContext& context, double budget);
+
+/// One layer's numbers, only the judged rows of output and weights.
+struct LayerNumbers {
+  at::Tensor output;                            ///< (B, R, d_model)
+  at::Tensor weights;                           ///< (B, H, R, T); undefined: not shown.
+  std::map<std::string, at::Tensor> gradients;  ///< "x" and each parameter; undefined or missing: none arrived.
+};
+
+class ReferenceRun {
+ public:
+  /// Nothing is run yet. Above the budget the context's input is sampled.
+  explicit ReferenceRun(CheckContext& context);
+
+  /// The same for `exact`, the context's layer rebuilt in float64, on the sample of `own`, which must outlive this.
+  ReferenceRun(CheckContext& context, std::unique_ptr<Subject> exact, ReferenceRun& own);
+
+  /// Why the loops cannot judge this layer: "the layer shows no c_attn.bias". Empty: they can.
+  const std::string& why_not() const { return why_not_; }
+
+  const ReferenceSample& sample() const { return sample_; }
+
+  // The longest sum behind an element of the output, and of a gradient.
+  std::int64_t longest_sum() const;
+  std::int64_t longest_gradient_sum() const;
+
+  // Each is worked out when first asked for. The loops' are float64 on the CPU, the others in their own dtype.
+  const LayerNumbers& layer();  ///< all of it. Throws SubjectFailure.
+  const LayerNumbers& loops();  ///< without gradients.
+  const LayerNumbers& plain();  ///< without gradients.
+  const std::map<std::string, at::Tensor>& loops_gradients();
+  const std::map<std::string, at::Tensor>& plain_gradients();
+
+ private:
+  void take_parameters();
+  at::Tensor d_output() const;  // (B, T, d_model), 0 in the rows that are not judged
+  at::Tensor judged_rows(const at::Tensor& whole, std::int64_t axis) const;
+
+  CheckContext* context_;
+  std::unique_ptr<Subject> owned_;
+  Subject* subject_;
+  ReferenceRun* same_ = nullptr;  ///< a run of the very same numbers, whose loops can be taken.
+  ReferenceSample sample_;
+  LayerInput input_;
+  std::string why_not_;
+  std::optional<LayerNumbers> layer_, loops_, plain_;
+  std::optional<std::map<std::string, at::Tensor>> loops_gradients_, plain_gradients_;
+};
+
+}  // namespace attn
