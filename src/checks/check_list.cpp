@@ -53,7 +53,7 @@ CheckResult with_status(CheckStatus status, const std::string& detail) {
   return result;
 }
 
-/// The check's verdict, whatever happens in it.
+/// The check's status, numbers and words, whatever happens in it.
 CheckResult judge(const CheckEntry& check, CheckContext& context) {
   CheckResult result;
   try {
@@ -81,6 +81,14 @@ const std::vector<CheckInfo>& check_list() {
   return infos;
 }
 
+CheckResult run_check(const CheckEntry& check, CheckContext& context) {
+  const auto start = std::chrono::steady_clock::now();
+  CheckResult result = judge(check, context);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.name = check.info.name;
+  return result;
+}
+
 std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const at::Tensor& x,
                                     const VerifyOptions& options) {
   const std::vector<const CheckEntry*> chosen = chosen_checks(options);
@@ -88,11 +96,7 @@ std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, cons
   std::vector<CheckResult> results;
   for (const CheckEntry* check : chosen) {
     if (options.progress) options.progress(check->info.name, results.size(), chosen.size());
-    const auto start = std::chrono::steady_clock::now();
-    CheckResult result = judge(*check, context);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    result.name = check->info.name;
-    results.push_back(std::move(result));
+    results.push_back(run_check(*check, context));
   }
   return results;
 }

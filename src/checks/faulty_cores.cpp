@@ -1,0 +1,38 @@
+#include "checks/faulty_cores.h"
+
+#include <torch/torch.h>
+
+namespace attn {
+
+at::Tensor OtherScale::scale_scores(const at::Tensor& scores, double) const { return scores * factor; }
+
+at::Tensor only_pair(const at::Tensor& like, const LeakedPair& pair) {
+  at::Tensor marked = at::zeros_like(like, at::kBool);
+  const bool has_head_axis = like.dim() == 4;
+  const bool inside = like.dim() >= 3 && pair.batch < like.size(0) && (!has_head_axis || pair.head < like.size(1)) &&
+                      pair.query < like.size(-2) && pair.key < like.size(-1);
+  if (!inside) return marked;
+  const at::Tensor item = marked.select(0, pair.batch);
+  const at::Tensor head = has_head_axis ? item.select(0, pair.head) : item;
+  head[pair.query][pair.key] = true;
+  return marked;
+}
+
+at::Tensor OpenPair::mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const {
+  if (!mask.has_value()) return AttentionCore::mask_scores(scaled, mask);
+  return AttentionCore::mask_scores(scaled, mask->logical_or(only_pair(scaled, pair)));
+}
+
+at::Tensor MixedInPair::mix_values(const at::Tensor& weights, const at::Tensor& v) const {
+  const at::Tensor share_of_pair = only_pair(weights, pair).to(weights.scalar_type()) * share;
+  return AttentionCore::mix_values(weights, v) + at::matmul(share_of_pair, v);
+}
+
+at::Tensor WeightedPair::normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const {
+  const at::Tensor weights = AttentionCore::normalize_scores(masked, mask);
+  const at::Tensor leaked = only_pair(weights, pair).to(weights.scalar_type()) * share;
+  const at::Tensor own = only_pair(weights, {pair.batch, pair.head, pair.query, pair.query});
+  return weights + leaked - own.to(weights.scalar_type()) * share;
+}
+
+}  // namespace attn

@@ -1,0 +1,117 @@
+// Faults of splitting into heads and of putting them together again.
+#include <torch/torch.h>
+
+#include "attention/heads.h"
+#include "checks/fault.h"
+
+namespace attn {
+namespace {
+
+/// (B, T, H*width) to (B, H, T, width) without swapping axes: tokens end up in other heads.
+at::Tensor bare_reshape(const at::Tensor& tokens, std::int64_t heads) {
+  return tokens.reshape({tokens.size(0), heads, tokens.size(1), tokens.size(2) / heads});
+}
+
+struct SplitByBareReshape : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  QueryKeyValue split_qkv(const Projections& projections) override {
+    const auto split = [&](const at::Tensor& tokens) { return bare_reshape(tokens, config_.H); };
+    if (config_.qkv == QkvLayout::kFusedPerHead) return split_thirds(split(projections.qkv.value()));
+    const QueryKeyValue wide =
+        projections.qkv.has_value() ? split_thirds(*projections.qkv) : projections.separate.value();
+    return {split(wide.q), split(wide.k), split(wide.v)};
+  }
+};
+
+/// The heads begin one channel too late.
+struct CutOffByOne : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  QueryKeyValue split_qkv(const Projections& projections) override {
+    const QueryKeyValue right = MultiHeadAttentionImpl::split_qkv(projections);
+    const auto shifted = [&](const at::Tensor& heads) {
+      return split_heads(merge_heads(heads).roll({-1}, {-1}), config_.H);
+    };
+    return {shifted(right.q), shifted(right.k), shifted(right.v)};
+  }
+};
+
+struct MergedWithoutTranspose : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  at::Tensor merge_context(const at::Tensor& context) override {
+    return context.reshape({context.size(0), context.size(2), context.size(1) * context.size(3)});
+  }
+};
+
+struct MergedInReverse : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  at::Tensor merge_context(const at::Tensor& context) override {
+    return MultiHeadAttentionImpl::merge_context(context.flip({1}));
+  }
+};
+
+struct Averaged : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  at::Tensor merge_context(const at::Tensor& context) override {
+    return MultiHeadAttentionImpl::merge_context(context.mean(1, /*keepdim=*/true).expand_as(context));
+  }
+};
+
+/// The last head, which may be the only one.
+template <typename Layer>
+struct LastDropped : Layer {
+  using Layer::Layer;
+  at::Tensor merge_context(const at::Tensor& context) override {
+    const at::Tensor merged = Layer::merge_context(context).clone();
+    const std::int64_t d_k = this->config_.d_k();
+    merged.narrow(-1, merged.size(-1) - d_k, d_k).zero_();
+    return merged;
+  }
+};
+
+template <typename Layer>
+struct AxisLeft : Layer {
+  using Layer::Layer;
+  at::Tensor merge_context(const at::Tensor& context) override { return Layer::merge_context(context).unsqueeze(2); }
+  at::Tensor project_output(const at::Tensor& merged) override { return Layer::project_output(merged.squeeze(2)); }
+};
+
+struct ValuesOfOtherHead : AttentionCore {
+  at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
+    return AttentionCore::mix_values(weights, v.roll({1}, {1}));
+  }
+};
+
+}  // namespace
+
+std::vector<FaultEntry> head_faults() {
+  return {
+      {{"heads-bare-reshape",
+        "heads are split by a reshape alone, axes are not swapped",
+        {"causality", "reference-forward"}},
+       {needs_two_heads, needs_two_tokens},
+       multi_head_fault<SplitByBareReshape>()},
+      {{"heads-cut-off-by-one", "every head begins one channel too late", {"head-independence", "reference-forward"}},
+       {needs_two_heads},
+       multi_head_fault<CutOffByOne>()},
+      {{"heads-merged-without-transpose",
+        "heads are merged by a reshape alone, axes are not swapped",
+        {"causality", "reference-forward"}},
+       {needs_two_heads, needs_two_tokens},
+       multi_head_fault<MergedWithoutTranspose>()},
+      {{"heads-reversed", "heads are merged in reverse order", {"reference-forward"}},
+       {needs_two_heads},
+       multi_head_fault<MergedInReverse>()},
+      {{"heads-averaged", "every head is replaced by the mean of all", {"reference-forward"}},
+       {needs_two_heads},
+       multi_head_fault<Averaged>()},
+      {{"head-dropped", "the last head is left out", {"reference-forward"}}, {}, layer_fault<LastDropped>()},
+      {{"head-values-of-another",
+        "every head mixes the values of the head before",
+        {"head-independence", "sdpa-forward"}},
+       {needs_two_heads},
+       core_fault<ValuesOfOtherHead>()},
+      {{"head-axis-left", "the merged heads keep an axis of size 1", {"shapes"}}, {}, layer_fault<AxisLeft>()},
+  };
+}
+
+}  // namespace attn

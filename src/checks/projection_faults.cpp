@@ -1,0 +1,116 @@
+// Faults of the projections: which numbers become queries, keys, values and outputs.
+#include <torch/torch.h>
+
+#include "attention/distinct.h"
+#include "attention/heads.h"
+#include "checks/fault.h"
+
+namespace attn {
+namespace {
+
+template <typename Layer>
+struct QueriesForKeys : Layer {
+  using Layer::Layer;
+  QueryKeyValue split_qkv(const Projections& projections) override {
+    const QueryKeyValue right = Layer::split_qkv(projections);
+    return {right.k, right.q, right.v};
+  }
+};
+
+template <typename Layer>
+struct KeysForValues : Layer {
+  using Layer::Layer;
+  QueryKeyValue split_qkv(const Projections& projections) override {
+    const QueryKeyValue right = Layer::split_qkv(projections);
+    return {right.q, right.v, right.k};
+  }
+};
+
+/// Reads the fused projection as if the other fused layout had made it.
+struct OtherFusedLayout : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  QueryKeyValue split_qkv(const Projections& projections) override {
+    const at::Tensor& qkv = projections.qkv.value();  // (B, T, 3*H*d_k)
+    const std::int64_t H = config_.H;
+    if (config_.qkv == QkvLayout::kFused) return split_thirds(split_heads(qkv, H));
+    const QueryKeyValue wide = split_thirds(qkv);
+    return {split_heads(wide.q, H), split_heads(wide.k, H), split_heads(wide.v, H)};
+  }
+};
+
+template <typename Layer>
+struct WithoutBias : Layer {
+  using Layer::Layer;
+  Projections project_qkv(const at::Tensor& x) override {
+    const auto linear = [&](std::size_t index) { return at::linear(x, this->qkv_layers_[index]->weight); };
+    if (this->qkv_layers_.size() == 1) return {linear(0), std::nullopt};
+    return {std::nullopt, QueryKeyValue{linear(0), linear(1), linear(2)}};
+  }
+  at::Tensor project_output(const at::Tensor& merged) override {
+    return at::linear(merged, this->output_layer_->weight);
+  }
+};
+
+template <typename Layer>
+struct WithoutOutputProjection : Layer {
+  using Layer::Layer;
+  at::Tensor project_output(const at::Tensor& merged) override { return distinct(merged); }
+};
+
+template <typename Layer>
+struct OutputWeightTransposed : Layer {
+  using Layer::Layer;
+  at::Tensor project_output(const at::Tensor& merged) override {
+    return at::linear(merged, this->output_layer_->weight.t(), this->output_layer_->bias);
+  }
+};
+
+std::string needs_fused(const RunConfig& run) {
+  return run.attention.qkv == QkvLayout::kFused ? "" : "qkv is " + to_string(run.attention.qkv);
+}
+
+std::string needs_fused_per_head(const RunConfig& run) {
+  return run.attention.qkv == QkvLayout::kFusedPerHead ? "" : "qkv is " + to_string(run.attention.qkv);
+}
+
+std::string needs_bias(const RunConfig& run) { return run.attention.bias ? "" : "the layer has no bias"; }
+
+std::string needs_square_output(const RunConfig& run) {
+  const AttentionConfig& config = run.attention;
+  if (config.heads_width() == config.d_model) return "";
+  return "H*d_k (" + std::to_string(config.heads_width()) + ") is not d_model (" + std::to_string(config.d_model) +
+         "): the shapes would not fit";
+}
+
+std::string needs_wide_output(const RunConfig& run) {
+  return run.attention.d_model == 1 ? "d_model is 1: a weight of one number is its own transpose" : "";
+}
+
+}  // namespace
+
+std::vector<FaultEntry> projection_faults() {
+  const std::vector<std::string> seen{"reference-forward"};
+  return {
+      {{"qk-swapped", "queries and keys are swapped", {"reference-forward", "reference-weights"}},
+       {needs_two_keys},
+       layer_fault<QueriesForKeys>()},
+      {{"kv-swapped", "keys and values are swapped", seen}, {}, layer_fault<KeysForValues>()},
+      {{"fused-thirds-per-head", "the fused projection is read head by head, though it is made in thirds", seen},
+       {needs_fused, needs_two_heads},
+       multi_head_fault<OtherFusedLayout>()},
+      {{"per-head-as-thirds", "the fused projection is read in thirds, though it is made head by head", seen},
+       {needs_fused_per_head, needs_two_heads},
+       multi_head_fault<OtherFusedLayout>()},
+      {{"bias-forgotten", "no projection adds its bias", {"finite"}}, {needs_bias}, layer_fault<WithoutBias>()},
+      {{"output-projection-forgotten", "merged heads are the output", {"finite", "reference-forward"}},
+       {needs_square_output},
+       layer_fault<WithoutOutputProjection>()},
+      {{"output-weight-transposed",
+        "the output projection's weight is transposed",
+        {"reference-forward", "reference-backward"}},
+       {needs_square_output, needs_wide_output},
+       layer_fault<OutputWeightTransposed>()},
+  };
+}
+
+}  // namespace attn

@@ -1,0 +1,86 @@
+// Faults of the step from scores to weights.
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "checks/fault.h"
+#include "checks/number_format.h"
+
+namespace attn {
+namespace {
+
+struct SoftmaxOverQueries : AttentionCore {
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>&) const override {
+    return at::softmax(masked, -2);
+  }
+};
+
+struct SoftmaxOverHeads : AttentionCore {
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>&) const override {
+    return at::nan_to_num(at::softmax(masked, 1), 0.0);
+  }
+};
+
+struct MaskAfterSoftmax : AttentionCore {
+  at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>&) const override {
+    return scaled * 1;
+  }
+  at::Tensor normalize_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const override {
+    const at::Tensor weights = at::softmax(scaled, -1);
+    return mask.has_value() ? weights.masked_fill(mask->logical_not(), 0.0) : weights;
+  }
+};
+
+/// Weights twice as large, halved where they are used.
+struct WeightsAnnouncedTwice : AttentionCore {
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override {
+    return AttentionCore::normalize_scores(masked, mask) * 2;
+  }
+  at::Tensor drop_weights(const at::Tensor& weights, double dropout) const override {
+    return AttentionCore::drop_weights(weights / 2, dropout);
+  }
+};
+
+struct WeightsRounded : AttentionCore {
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override {
+    const at::Tensor weights = AttentionCore::normalize_scores(masked, mask);
+    return weights.to(at::kBFloat16).to(weights.scalar_type());
+  }
+};
+
+struct NanInOneWeight : AttentionCore {
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override {
+    const at::Tensor weights = AttentionCore::normalize_scores(masked, mask).clone(at::MemoryFormat::Contiguous);
+    weights.flatten()[0] = std::nan("");
+    return weights;
+  }
+};
+
+std::string needs_more_than_bfloat16(const RunConfig& run) {
+  return run.dtype == Dtype::kBFloat16 ? "dtype is bfloat16 already" : "";
+}
+
+}  // namespace
+
+std::vector<FaultEntry> softmax_faults() {
+  return {
+      {{"softmax-over-queries", "softmax runs over the queries", {"row-sums", "sdpa-forward"}},
+       {needs_two_keys},
+       core_fault<SoftmaxOverQueries>()},
+      {{"softmax-over-heads", "softmax runs over the heads", {"row-sums", "sdpa-forward"}},
+       {needs_two_heads},
+       core_fault<SoftmaxOverHeads>()},
+      {{"mask-after-softmax", "the mask is multiplied after softmax, rows are not normalised again", {"row-sums"}},
+       {needs_a_future},
+       core_fault<MaskAfterSoftmax>()},
+      {{"weights-announced-twice", "the weights that are shown are twice those that are used", {"row-sums"}},
+       {},
+       core_fault<WeightsAnnouncedTwice>()},
+      {{"weights-rounded-to-bfloat16", "weights are rounded to bfloat16 and back", {"sdpa-forward"}},
+       {needs_two_keys, needs_more_than_bfloat16},
+       core_fault<WeightsRounded>()},
+      {{"nan-in-one-weight", "one weight is NaN", {"finite", "row-sums"}}, {}, core_fault<NanInOneWeight>()},
+  };
+}
+
+}  // namespace attn
