@@ -1,10 +1,7 @@
 // sdpa-forward and sdpa-backward: the layer between q, k, v and context against scaled_dot_product_attention.
-#include <ATen/Context.h>
-#include <ATen/SDPBackend.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -12,48 +9,12 @@
 #include "checks/error_budget.h"
 #include "checks/number_format.h"
 #include "checks/plain_attention.h"
+#include "checks/sdpa_backends.h"
 #include "core/error.h"
 #include "core/text.h"
 
 namespace attn {
 namespace {
-
-struct Backend {
-  at::SDPBackend value;
-  const char* name;
-};
-constexpr std::array kBackends{Backend{at::SDPBackend::math, "math"}, Backend{at::SDPBackend::flash_attention, "flash"},
-                               Backend{at::SDPBackend::efficient_attention, "efficient"},
-                               Backend{at::SDPBackend::cudnn_attention, "cudnn"}};
-
-/// Allows LibTorch one backend beside math, and puts its global switches back afterwards.
-class OnlyBackend {
- public:
-  explicit OnlyBackend(at::SDPBackend backend)
-      : math_(context().userEnabledMathSDP()),
-        flash_(context().userEnabledFlashSDP()),
-        efficient_(context().userEnabledMemEfficientSDP()),
-        cudnn_(context().userEnabledCuDNNSDP()) {
-    allow(true, backend == at::SDPBackend::flash_attention, backend == at::SDPBackend::efficient_attention,
-          backend == at::SDPBackend::cudnn_attention);
-  }
-  ~OnlyBackend() { allow(math_, flash_, efficient_, cudnn_); }
-  OnlyBackend(const OnlyBackend&) = delete;
-  OnlyBackend& operator=(const OnlyBackend&) = delete;
-
- private:
-  static at::Context& context() { return at::globalContext(); }
-  static void allow(bool math, bool flash, bool efficient, bool cudnn) {
-    context().setSDPUseMath(math);
-    context().setSDPUseFlash(flash);
-    context().setSDPUseMemEfficient(efficient);
-    context().setSDPUseCuDNN(cudnn);
-  }
-  bool math_, flash_, efficient_, cudnn_;
-};
-
-/// The same numbers, with the head axis and the token axis swapped in memory, as a split into heads leaves them.
-at::Tensor strided(const at::Tensor& heads) { return heads.transpose(1, 2).contiguous().transpose(1, 2); }
 
 /// What one run of the layer put into its core, and what came out, detached.
 struct CoreRun {
@@ -80,29 +41,6 @@ std::pair<CoreState, CoreRun> core_run(const CapturedPass* pass, const Attention
   return {run.input.d_context.defined() ? CoreState::kShown : CoreState::kNoGradients, run};
 }
 
-/// scaled_dot_product_attention of the input, with the explicit mask and no flag; undefined when this LibTorch does not
-/// offer the backend here.
-std::optional<CoreOutput> library_core(const CoreInput& input, const Backend& backend, bool with_strides) {
-  const OnlyBackend only(backend.value);
-  const bool backward = input.d_context.defined();
-  const at::AutoGradMode gradients(backward);
-  const auto leaf = [&](const at::Tensor& tensor) {
-    const at::Tensor copy = with_strides ? strided(tensor.detach()) : tensor.detach().contiguous();
-    return copy.detach().requires_grad_(backward);
-  };
-  const at::Tensor q = leaf(input.q), k = leaf(input.k), v = leaf(input.v);
-  std::optional<at::Tensor> mask;
-  if (input.causal) mask = declared_mask(true, q.size(2), k.size(2), q.device());
-  const auto chosen = static_cast<at::SDPBackend>(
-      at::_fused_sdp_choice(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/false, /*scale=*/std::nullopt));
-  if (chosen != backend.value) return std::nullopt;
-  const at::Tensor output = at::scaled_dot_product_attention(q, k, v, mask);
-  if (!backward) return CoreOutput{output, {}, {}, {}};
-  const at::Tensor d_context = with_strides ? strided(input.d_context) : input.d_context.contiguous();
-  const auto found = torch::autograd::grad({output}, {q, k, v}, {d_context});
-  return CoreOutput{output.detach(), found[0], found[1], found[2]};
-}
-
 /// A tensor of the core and what it is called.
 struct Part {
   const char* name;
@@ -110,15 +48,22 @@ struct Part {
   const AxisNames& axes;
 };
 
-const std::vector<Part>& forward_parts() {
-  static const std::vector<Part> parts{{"context", &CoreOutput::context, kQueryAxes}};
-  return parts;
+/// What one of the two checks compares.
+struct Direction {
+  bool backward;
+  std::vector<Part> parts;
+};
+
+const Direction& forward_direction() {
+  static const Direction direction{false, {{"context", &CoreOutput::context, kQueryAxes}}};
+  return direction;
 }
 
-const std::vector<Part>& backward_parts() {
-  static const std::vector<Part> parts{
-      {"dq", &CoreOutput::dq, kQueryAxes}, {"dk", &CoreOutput::dk, kKeyAxes}, {"dv", &CoreOutput::dv, kKeyAxes}};
-  return parts;
+const Direction& backward_direction() {
+  static const Direction direction{
+      true,
+      {{"dq", &CoreOutput::dq, kQueryAxes}, {"dk", &CoreOutput::dk, kKeyAxes}, {"dv", &CoreOutput::dv, kKeyAxes}}};
+  return direction;
 }
 
 double largest_of(const CoreOutput& output, const std::vector<Part>& parts) {
@@ -203,11 +148,11 @@ ParityOutcome judge_parity(Findings& findings, const CoreRun& run, const std::ve
     }
     return difference;
   };
-  for (const Backend& backend : kBackends) {
+  for (const SdpaBackend& backend : sdpa_backends()) {
     for (const bool with_strides : {false, true}) {
       const std::optional<CoreOutput> library = library_core(run.input, backend, with_strides);
       if (!library.has_value()) continue;
-      const std::string name = std::string(backend.name) + (with_strides ? ", strided" : "");
+      const std::string name = backend.name + (with_strides ? ", strided" : "");
       if (outcome.backends.empty() || outcome.backends.back() != backend.name)
         outcome.backends.emplace_back(backend.name);
       if (!limit.has_value()) {
@@ -232,7 +177,7 @@ ParityOutcome judge_parity(Findings& findings, const CoreRun& run, const std::ve
 /// Refuses what makes a comparison of gradients worthless. True when it is worth going on.
 bool gradients_are_due(Findings& findings, const CoreRun& run) {
   bool due = true;
-  for (const Part& part : backward_parts()) {
+  for (const Part& part : backward_direction().parts) {
     if ((run.output.*part.member).defined()) continue;
     findings.fail(std::string("no gradient reaches ") + (part.name + 1));
     due = false;
@@ -258,8 +203,7 @@ bool core_is_finite(Findings& findings, const CoreRun& run) {
 }
 
 /// The same comparison in float64, where a bug stays and rounding does not.
-std::string judge_in_float64(CheckContext& context, Findings& findings, const std::vector<Part>& parts,
-                             bool well_so_far) {
+std::string judge_in_float64(CheckContext& context, Findings& findings, const Direction& direction, bool well_so_far) {
   if (context.x().scalar_type() == at::kDouble) return "";
   const std::unique_ptr<Subject> exact = context.subject().rebuild(Dtype::kFloat64);
   if (exact == nullptr) return "the layer cannot be rebuilt in float64";
@@ -268,39 +212,37 @@ std::string judge_in_float64(CheckContext& context, Findings& findings, const st
   const auto pass = capture_pass(*exact, context.run(), context.x().to(at::kDouble), d_output);
   const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context.config(), context.heads_shape());
   if (state == CoreState::kNoCore) return "the layer shows no core in float64";
-  const bool backward = &parts == &backward_parts();
-  if (backward && !gradients_are_due(findings, run)) return "";
+  if (direction.backward && !gradients_are_due(findings, run)) return "";
   CoreRun judged = run;
-  if (!backward) judged.input.d_context = at::Tensor();
+  if (!direction.backward) judged.input.d_context = at::Tensor();
   if (!core_is_finite(findings, judged)) return "";
-  const ParityOutcome outcome = judge_parity(findings, judged, parts, true);
+  const ParityOutcome outcome = judge_parity(findings, judged, direction.parts, true);
   if (!outcome.all_well)
     return "the difference stays in float64 (" + format_number(outcome.difference, 2) + "): a bug, not rounding";
   return "float64 " + format_number(outcome.difference, 2) +
          (well_so_far ? "" : ": it vanishes there, so it is rounding");
 }
 
-CheckResult judge_core(CheckContext& context, const std::vector<Part>& parts) {
+CheckResult judge_core(CheckContext& context, const Direction& direction) {
   const auto [state, run] = core_run(context.pass(), context.config(), context.heads_shape());
   if (state == CoreState::kNoCore) return not_applicable("the layer shows no q, k, v and context");
-  const bool backward = &parts == &backward_parts();
   Findings findings("largest difference");
-  if (backward && state == CoreState::kNoGradients) {
+  if (direction.backward && state == CoreState::kNoGradients) {
     findings.fail("no gradient reaches context");
     return findings.result();
   }
-  if (backward && !gradients_are_due(findings, run)) return findings.result();
+  if (direction.backward && !gradients_are_due(findings, run)) return findings.result();
   CoreRun judged = run;
-  if (!backward) judged.input.d_context = at::Tensor();
+  if (!direction.backward) judged.input.d_context = at::Tensor();
   if (!core_is_finite(findings, judged)) return findings.result();
-  const ParityOutcome outcome = judge_parity(findings, judged, parts, false);
+  const ParityOutcome outcome = judge_parity(findings, judged, direction.parts, false);
   if (outcome.backends.empty()) return not_applicable("this LibTorch offers no backend for this input");
   findings.note("difference " + format_number(outcome.difference, 2) +
                 ", the lesson's 1e-6 * max(1, largest value) is " + format_number(lesson_figure(outcome.largest), 2));
   if (outcome.library_error > lesson_figure(outcome.largest)) {
     findings.note("LibTorch's own distance from the float64 loops is " + format_number(outcome.library_error, 2));
   }
-  const std::string exact = judge_in_float64(context, findings, parts, outcome.all_well);
+  const std::string exact = judge_in_float64(context, findings, direction, outcome.all_well);
   if (!exact.empty()) findings.note(exact);
   findings.note(join(outcome.backends) + ", contiguous and strided");
   return findings.result();
@@ -308,8 +250,8 @@ CheckResult judge_core(CheckContext& context, const std::vector<Part>& parts) {
 
 }  // namespace
 
-CheckResult check_sdpa_forward(CheckContext& context) { return judge_core(context, forward_parts()); }
+CheckResult check_sdpa_forward(CheckContext& context) { return judge_core(context, forward_direction()); }
 
-CheckResult check_sdpa_backward(CheckContext& context) { return judge_core(context, backward_parts()); }
+CheckResult check_sdpa_backward(CheckContext& context) { return judge_core(context, backward_direction()); }
 
 }  // namespace attn

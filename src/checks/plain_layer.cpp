@@ -1,6 +1,7 @@
 #include "checks/plain_layer.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <limits>
@@ -72,9 +73,20 @@ std::optional<at::Tensor> visible_keys(MaskRule rule, const at::Tensor& scores) 
 
 /// (B, H, T, d_k) to (B, T, H*d_k).
 at::Tensor merge(const at::Tensor& context, const LayerRules& rules) {
-  const at::Tensor ordered = rules.heads_reversed ? context.flip({1}) : context;
-  const at::Tensor laid_out = rules.merge_by_reshape ? ordered : ordered.permute({0, 2, 1, 3});
+  at::Tensor heads = context;
+  if (rules.heads_reversed) heads = heads.flip({1});
+  if (rules.heads_averaged) heads = heads.mean(1, /*keepdim=*/true).expand_as(heads);
+  if (rules.head_left_out >= 0) {
+    heads = heads.index_fill(1, at::tensor({rules.head_left_out}, at::kLong).to(heads.device()), 0.0);
+  }
+  const at::Tensor laid_out = rules.merge_by_reshape ? heads : heads.permute({0, 2, 1, 3});
   return laid_out.reshape({context.size(0), context.size(2), context.size(1) * context.size(3)});
+}
+
+/// The same numbers; of the gradient only this much goes back.
+at::Tensor with_gradient_times(double factor, const at::Tensor& tensor) {
+  if (factor == 1.0) return tensor;
+  return tensor.detach() + factor * (tensor - tensor.detach());
 }
 
 }  // namespace
@@ -90,9 +102,9 @@ LayerRules rules_of(const AttentionConfig& config) {
 PlainLayerOutput plain_layer(const LayerInput& input, const LayerRules& rules) {
   const Three heads = project(input, rules);
   PlainLayerOutput result;
-  result.q = heads[rules.parts[0]];
-  result.k = heads[rules.parts[1]];
-  result.v = heads[rules.parts[2]];
+  result.q = with_gradient_times(rules.gradient_factor[0], heads[rules.parts[0]]);
+  result.k = with_gradient_times(rules.gradient_factor[1], heads[rules.parts[1]]);
+  result.v = with_gradient_times(rules.gradient_factor[2], heads[rules.parts[2]]);
   at::Tensor scores = at::matmul(result.q, result.k.transpose(-2, -1)) * rules.scale;
   const std::optional<at::Tensor> visible = visible_keys(rules.mask, scores);
   if (visible.has_value()) {
@@ -105,7 +117,8 @@ PlainLayerOutput plain_layer(const LayerInput& input, const LayerRules& rules) {
   result.context = at::matmul(result.weights, result.v);
   const at::Tensor merged = merge(result.context, rules);
   const char* name = input.config.qkv == QkvLayout::kFused ? "c_proj" : "o_proj";
-  result.output = rules.output_projection ? linear(input, name, merged) : merged;
+  result.output = rules.output_projected ? linear(input, name, merged) : merged;
+  if (rules.input_added) result.output = result.output + input.x;
   return result;
 }
 
@@ -121,7 +134,9 @@ std::map<std::string, at::Tensor> plain_layer_backward(const LayerInput& input, 
     names.push_back(name);
     targets.push_back(value);
   }
-  const std::vector<at::Tensor> found = torch::autograd::grad({plain_layer(leaves, rules).output}, targets, {d_output});
+  const std::vector<at::Tensor> found =
+      torch::autograd::grad({plain_layer(leaves, rules).output}, targets, {d_output}, /*retain_graph=*/false,
+                            /*create_graph=*/false, /*allow_unused=*/true);
   std::map<std::string, at::Tensor> gradients;
   for (std::size_t index = 0; index < names.size(); ++index) gradients[names[index]] = found[index];
   return gradients;

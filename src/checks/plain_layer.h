@@ -31,17 +31,21 @@ enum class MaskRule {
   kAfterSoftmax,  ///< j <= i, but multiplied into the weights of all keys; rows are not normalised again.
 };
 
-/// How the layer is computed.
+/// How the layer is computed. What is not set is done right.
 struct LayerRules {
-  double scale = 1.0;  ///< of the raw scores
+  double scale = 1.0;  ///< of the raw scores; rules_of() sets 1/sqrt(d_k).
   MaskRule mask = MaskRule::kCausal;
   std::int64_t softmax_axis = 3;              ///< of (B, H, T_q, T_k)
   QkvLayout qkv = QkvLayout::kFused;          ///< how a fused projection is read.
   std::array<std::size_t, 3> parts{0, 1, 2};  ///< which projection is taken as q, k and v.
-  bool split_by_reshape = false;              ///< (B, T, H*d_k) read as (B, H, T, d_k) as it lies in memory.
+  bool split_by_reshape = false;              ///< (B, T, H*d_k) taken as (B, H, T, d_k) as it lies in memory.
   bool merge_by_reshape = false;              ///< the same back.
   bool heads_reversed = false;                ///< merged in the order H-1 ... 0.
-  bool output_projection = true;
+  bool heads_averaged = false;                ///< each replaced by the mean of all.
+  std::int64_t head_left_out = -1;            ///< its context is 0; -1: none.
+  bool output_projected = true;
+  bool input_added = false;                           ///< output + x.
+  std::array<double, 3> gradient_factor{1., 1., 1.};  ///< of what comes back to q, k and v; 0: cut off.
 };
 
 /// What the config says.

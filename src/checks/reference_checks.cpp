@@ -1,5 +1,5 @@
 // reference-forward, reference-weights and reference-backward: the whole layer against the float64 loops.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>

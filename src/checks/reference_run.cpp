@@ -1,6 +1,7 @@
 #include "checks/reference_run.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <utility>
@@ -122,6 +123,31 @@ ReferenceSample reference_sample(const CheckContext& context, double budget) {
   return sample;
 }
 
+LayerNumbers run_layer(Subject& subject, const RunConfig& run, const at::Tensor& x, const at::Tensor& d_output) {
+  const std::optional<CapturedPass> pass = capture_pass(subject, run, x, d_output);
+  if (!pass.has_value()) return unwatched_pass(subject, run, x, d_output);
+  return numbers_of_pass(*pass, {x.size(0), subject.config().H, x.size(1), x.size(1)});
+}
+
+ShownParameters shown_parameters(Subject& subject) {
+  std::map<std::string, at::Tensor> all;
+  for (const auto& [name, value] : subject.named_parameters()) all[name] = value.detach();
+  ShownParameters shown;
+  std::vector<std::string> missing;
+  for (const ParameterShape& parameter : reference_parameters(subject.config())) {
+    const auto found = all.find(parameter.name);
+    if (found == all.end()) {
+      missing.push_back(parameter.name);
+    } else if (found->second.sizes() != at::IntArrayRef(parameter.shape)) {
+      missing.push_back(parameter.name + " of shape " + format_shape(parameter.shape));
+    } else {
+      shown.values[parameter.name] = found->second;
+    }
+  }
+  shown.missing = join(missing);
+  return shown;
+}
+
 ReferenceRun::ReferenceRun(CheckContext& context) : context_(&context), subject_(&context.subject()) {
   sample_ = reference_sample(context, context.budget(kReferenceLayerMultiplyAdds));
   take_parameters();
@@ -142,22 +168,9 @@ ReferenceRun::ReferenceRun(CheckContext& context, std::unique_ptr<Subject> exact
 }
 
 void ReferenceRun::take_parameters() {
-  input_.config = context_->config();
-  input_.x = sample_.x;
-  std::map<std::string, at::Tensor> shown;
-  for (const auto& [name, value] : subject_->named_parameters()) shown[name] = value.detach();
-  std::vector<std::string> missing;
-  for (const ParameterShape& parameter : reference_parameters(input_.config)) {
-    const auto found = shown.find(parameter.name);
-    if (found == shown.end()) {
-      missing.push_back(parameter.name);
-    } else if (found->second.sizes() != at::IntArrayRef(parameter.shape)) {
-      missing.push_back(parameter.name + " of shape " + format_shape(parameter.shape));
-    } else {
-      input_.parameters[parameter.name] = found->second;
-    }
-  }
-  if (!missing.empty()) why_not_ = "the layer shows no " + join(missing);
+  ShownParameters shown = shown_parameters(*subject_);
+  input_ = {context_->config(), sample_.x, std::move(shown.values)};
+  if (!shown.missing.empty()) why_not_ = "the layer shows no " + shown.missing;
 }
 
 std::int64_t ReferenceRun::longest_sum() const {
@@ -182,19 +195,9 @@ at::Tensor ReferenceRun::judged_rows(const at::Tensor& whole, std::int64_t axis)
 
 const LayerNumbers& ReferenceRun::layer() {
   if (layer_.has_value()) return *layer_;
-  const std::int64_t B = sample_.x.size(0), H = input_.config.H, T = sample_.x.size(1);
-  const std::vector<std::int64_t> pairs_shape{B, H, T, T};
-  const auto own_pass = [&]() -> std::optional<CapturedPass> {
-    return capture_pass(*subject_, context_->run(), sample_.x, d_output());
-  };
   const bool shared = owned_ == nullptr && sample_.words.empty();
-  if (shared && context_->pass() != nullptr) {
-    layer_ = numbers_of_pass(*context_->pass(), pairs_shape);
-  } else if (const std::optional<CapturedPass> pass = shared ? std::nullopt : own_pass()) {
-    layer_ = numbers_of_pass(*pass, pairs_shape);
-  } else {
-    layer_ = unwatched_pass(*subject_, context_->run(), sample_.x, d_output());
-  }
+  layer_ = shared && context_->pass() != nullptr ? numbers_of_pass(*context_->pass(), context_->pairs_shape())
+                                                 : run_layer(*subject_, context_->run(), sample_.x, d_output());
   layer_->output = judged_rows(layer_->output, 1);
   layer_->weights = judged_rows(layer_->weights, 2);
   return *layer_;

@@ -42,6 +42,16 @@ struct LayerNumbers {
   std::map<std::string, at::Tensor> gradients;  ///< "x" and each parameter; undefined or missing: none arrived.
 };
 
+/// A forward and a backward pass of sum(output * d_output); every row. Throws SubjectFailure.
+LayerNumbers run_layer(Subject& subject, const RunConfig& run, const at::Tensor& x, const at::Tensor& d_output);
+
+/// The parameters that the config's layout has, taken from those that the subject shows.
+struct ShownParameters {
+  std::map<std::string, at::Tensor> values;  ///< detached
+  std::string missing;                       ///< "c_attn.bias, c_proj.weight of shape (8, 8)"; empty: all are there.
+};
+ShownParameters shown_parameters(Subject& subject);
+
 class ReferenceRun {
  public:
   /// Nothing is run yet. Above the budget the context's input is sampled.

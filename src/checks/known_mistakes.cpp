@@ -1,0 +1,188 @@
+#include "checks/known_mistakes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/text.h"
+
+namespace attn {
+namespace {
+
+class Mistakes {
+ public:
+  explicit Mistakes(const LayerInput& input) : input_(input), rules_(rules_of(input.config)) {}
+
+  /// The right formula with one thing changed.
+  template <typename Change>
+  void add(std::string words, const Change& change) {
+    KnownMistake mistake{std::move(words), input_, rules_};
+    change(mistake);
+    list_.push_back(std::move(mistake));
+  }
+
+  std::vector<KnownMistake> take() { return std::move(list_); }
+
+  const AttentionConfig& config() const { return input_.config; }
+  const LayerInput& input() const { return input_; }
+  const LayerRules& rules() const { return rules_; }
+
+ private:
+  const LayerInput& input_;
+  LayerRules rules_;
+  std::vector<KnownMistake> list_;
+};
+
+/// "1/sqrt(d_model) (0.125)"; a name that is the number itself stands alone.
+std::string named(const std::vector<std::string>& names, double value) {
+  const std::string number = format_number(value);
+  const std::string name = join(names, " or ");
+  return name == number ? name : name + " (" + number + ")";
+}
+
+void add_scales(Mistakes& mistakes) {
+  const double right = mistakes.rules().scale;
+  const double d_k = static_cast<double>(mistakes.config().d_k());
+  const double d_model = static_cast<double>(mistakes.config().d_model);
+  const double H = static_cast<double>(mistakes.config().H);
+  const std::vector<std::pair<std::string, double>> known{
+      {"1", 1.0},
+      {"1/d_k", 1.0 / d_k},  // also what 1/sqrt(d_k) applied twice gives
+      {"1/sqrt(d_model)", 1.0 / std::sqrt(d_model)},
+      {"1/sqrt(H)", 1.0 / std::sqrt(H)},
+      {"sqrt(d_k)", std::sqrt(d_k)},
+      {"1/d_model", 1.0 / d_model},
+  };
+  const auto same = [](double a, double b) { return std::abs(a / b - 1.0) <= 1e-12; };
+  for (std::size_t first = 0; first < known.size(); ++first) {
+    const double value = known[first].second;
+    std::vector<std::string> names;
+    bool named_before = same(value, right);
+    for (std::size_t other = 0; other < known.size(); ++other) {
+      if (!same(known[other].second, value)) continue;
+      named_before = named_before || other < first;
+      names.push_back(known[other].first);
+    }
+    if (named_before) continue;
+    mistakes.add("scale " + named(names, value) + " instead of " + named({"1/sqrt(d_k)"}, right),
+                 [&](KnownMistake& mistake) { mistake.rules.scale = value; });
+  }
+}
+
+void add_softmax_and_mask(Mistakes& mistakes) {
+  mistakes.add("softmax over the queries instead of the keys",
+               [](KnownMistake& mistake) { mistake.rules.softmax_axis = 2; });
+  mistakes.add("softmax over the heads instead of the keys",
+               [](KnownMistake& mistake) { mistake.rules.softmax_axis = 1; });
+  const auto add = [&](const std::string& words, MaskRule rule) {
+    mistakes.add(words, [&](KnownMistake& mistake) { mistake.rules.mask = rule; });
+  };
+  if (!mistakes.config().causal) {
+    add("a causal mask is applied, the config has none", MaskRule::kCausal);
+    return;
+  }
+  add("no mask is applied", MaskRule::kNone);
+  add("the mask is shifted by one: each query also sees the next key", MaskRule::kNextToo);
+  add("the mask is shifted by one: no query sees its own key", MaskRule::kNotItself);
+  add("the mask is the upper triangle: each query sees its own and later keys", MaskRule::kUpper);
+  add("the mask is inverted: each query sees later keys only", MaskRule::kFutureOnly);
+  add("the mask is applied after the softmax, and rows are not normalised again", MaskRule::kAfterSoftmax);
+}
+
+void add_heads(Mistakes& mistakes) {
+  mistakes.add("heads are split by a bare reshape, without swapping axes",
+               [](KnownMistake& mistake) { mistake.rules.split_by_reshape = true; });
+  mistakes.add("heads are merged by a bare reshape, without swapping axes",
+               [](KnownMistake& mistake) { mistake.rules.merge_by_reshape = true; });
+  mistakes.add("heads are split and merged by a bare reshape, without swapping axes", [](KnownMistake& mistake) {
+    mistake.rules.split_by_reshape = true;
+    mistake.rules.merge_by_reshape = true;
+  });
+  mistakes.add("heads are merged in reverse order", [](KnownMistake& mistake) { mistake.rules.heads_reversed = true; });
+  mistakes.add("each head is replaced by the mean of all",
+               [](KnownMistake& mistake) { mistake.rules.heads_averaged = true; });
+  constexpr std::int64_t kMostHeads = 16;  // each is a run of its own
+  for (std::int64_t head = 0; head < std::min(mistakes.config().H, kMostHeads); ++head) {
+    mistakes.add("head " + std::to_string(head) + " is left out",
+                 [&](KnownMistake& mistake) { mistake.rules.head_left_out = head; });
+  }
+}
+
+void add_projections(Mistakes& mistakes) {
+  if (mistakes.config().qkv == QkvLayout::kFused) {
+    mistakes.add("c_attn is read head by head instead of in thirds",
+                 [](KnownMistake& mistake) { mistake.rules.qkv = QkvLayout::kFusedPerHead; });
+  }
+  if (mistakes.config().qkv == QkvLayout::kFusedPerHead) {
+    mistakes.add("qkv_proj is read in thirds instead of head by head",
+                 [](KnownMistake& mistake) { mistake.rules.qkv = QkvLayout::kFused; });
+  }
+  const std::vector<std::pair<std::string, std::array<std::size_t, 3>>> orders{
+      {"q and k are swapped", {1, 0, 2}},          {"k and v are swapped", {0, 2, 1}},
+      {"q and v are swapped", {2, 1, 0}},          {"k, v, q are taken as q, k, v", {1, 2, 0}},
+      {"v, q, k are taken as q, k, v", {2, 0, 1}},
+  };
+  for (const auto& [words, parts] : orders) {
+    mistakes.add(words, [&order = parts](KnownMistake& mistake) { mistake.rules.parts = order; });
+  }
+  if (mistakes.config().heads_width() == mistakes.config().d_model) {
+    mistakes.add("the output projection is left out",
+                 [](KnownMistake& mistake) { mistake.rules.output_projected = false; });
+  }
+  mistakes.add("the input is added to the output", [](KnownMistake& mistake) { mistake.rules.input_added = true; });
+}
+
+bool is_square(const at::Tensor& weight) { return weight.dim() == 2 && weight.size(0) == weight.size(1); }
+
+bool is_bias(const at::Tensor& parameter) { return parameter.dim() == 1; }
+
+/// One parameter after the other, and all of that kind.
+void add_parameters(Mistakes& mistakes, bool (*chosen)(const at::Tensor&), at::Tensor (*changed)(const at::Tensor&),
+                    const std::string& one, const std::string& all) {
+  std::size_t count = 0;
+  for (const auto& [name, value] : mistakes.input().parameters) {
+    if (!chosen(value)) continue;
+    ++count;
+    mistakes.add(name + one, [&which = name, &tensor = value, changed](KnownMistake& mistake) {
+      mistake.input.parameters[which] = changed(tensor);
+    });
+  }
+  if (count < 2) return;
+  mistakes.add(all, [&](KnownMistake& mistake) {
+    for (auto& [name, value] : mistake.input.parameters) {
+      if (chosen(value)) value = changed(value);
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<KnownMistake> known_mistakes(const LayerInput& input) {
+  Mistakes mistakes(input);
+  add_scales(mistakes);
+  add_softmax_and_mask(mistakes);
+  add_heads(mistakes);
+  add_projections(mistakes);
+  add_parameters(
+      mistakes, is_square, [](const at::Tensor& weight) { return weight.t(); }, " is used transposed",
+      "every square weight is used transposed");
+  add_parameters(
+      mistakes, is_bias, [](const at::Tensor& bias) { return at::zeros_like(bias); }, " is not added",
+      "no bias is added");
+  return mistakes.take();
+}
+
+std::vector<KnownMistake> known_gradient_mistakes(const LayerInput& input) {
+  Mistakes mistakes(input);
+  const std::array<const char*, 3> names{"q", "k", "v"};
+  for (std::size_t part = 0; part < names.size(); ++part) {
+    const std::string name = names[part];
+    mistakes.add("no gradient goes back to " + name,
+                 [&](KnownMistake& mistake) { mistake.rules.gradient_factor[part] = 0.0; });
+    mistakes.add("the gradient of " + name + " is doubled",
+                 [&](KnownMistake& mistake) { mistake.rules.gradient_factor[part] = 2.0; });
+  }
+  return mistakes.take();
+}
+
+}  // namespace attn

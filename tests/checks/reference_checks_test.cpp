@@ -1,0 +1,299 @@
+// reference-forward, -weights and -backward: what they pass, what they catch, what they leave out and say so.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "checks/check_context.h"
+#include "checks/check_test_support.h"
+#include "checks/fault.h"
+#include "checks/number_format.h"
+#include "checks/reference_layer.h"
+#include "checks/reference_run.h"
+
+namespace attn {
+namespace {
+
+const std::vector<std::string> kReferenceChecks{"reference-forward", "reference-weights", "reference-backward"};
+
+LayerFactory honest() {
+  return [](const RunConfig& run) { return make_layer(run); };
+}
+
+RunConfig run_of(QkvLayout layout, Dtype dtype, bool causal) {
+  RunConfig run = small_run();
+  run.attention.qkv = layout;
+  run.attention.bias = causal;
+  run.attention.causal = causal;
+  run.dtype = dtype;
+  return run;
+}
+
+constexpr std::array kLayouts{QkvLayout::kFused, QkvLayout::kFusedPerHead, QkvLayout::kSeparate};
+constexpr std::array kDtypes{Dtype::kFloat32, Dtype::kFloat64, Dtype::kBFloat16, Dtype::kFloat16};
+
+TEST(ReferenceChecks, PassEveryHonestLayerInEveryPrecision) {
+  for (const QkvLayout layout : kLayouts) {
+    for (const Dtype dtype : kDtypes) {
+      for (const bool causal : {false, true}) {
+        const auto results = judge(run_of(layout, dtype, causal), honest(), kReferenceChecks);
+        EXPECT_EQ(with_status(results, CheckStatus::kPass).size(), 3u)
+            << to_string(layout) << " " << to_string(dtype) << "\n"
+            << describe(results);
+      }
+    }
+  }
+}
+
+TEST(ReferenceChecks, PassASingleHeadOfAnotherWidth) {
+  RunConfig run = small_run();
+  run.attention.module = ModuleKind::kSingleHead;
+  run.attention.H = 1;
+  run.attention.given_d_k = 5;
+  run.attention.qkv = QkvLayout::kSeparate;
+  const auto results = judge(run, honest(), kReferenceChecks);
+  EXPECT_EQ(with_status(results, CheckStatus::kPass).size(), 3u) << describe(results);
+}
+
+TEST(ReferenceChecks, CompareEveryNumber) {
+  RunConfig run = small_run();
+  run.dtype = Dtype::kFloat64;
+  run.attention.bias = true;
+  const auto results = judge(run, honest(), kReferenceChecks);
+  EXPECT_EQ(find(results, "reference-forward").compared, 2 * 7 * 12);
+  EXPECT_EQ(find(results, "reference-weights").compared, 2 * 3 * 7 * 7);
+  EXPECT_EQ(find(results, "reference-backward").compared, 2 * 7 * 12 + 36 * 12 + 36 + 12 * 12 + 12);
+  for (const CheckResult& result : results) EXPECT_LE(*result.limit, 1e-10) << result.name;
+}
+
+TEST(ReferenceChecks, HoldFloat32ToTheRoundingOfThePlainFormula) {
+  const auto results = judge(small_run(), honest(), kReferenceChecks);
+  for (const CheckResult& result : results) {
+    EXPECT_GT(*result.measured, 0.0) << result.name;
+    EXPECT_LE(*result.limit, 2e-5) << result.name;
+    EXPECT_NE(result.limit_reason.find("plain formula's error in float32"), std::string::npos) << result.limit_reason;
+    EXPECT_NE(result.detail.find("float64 "), std::string::npos) << result.detail;
+  }
+}
+
+/// Adds `off` to one number of the output, in float32 alone or always.
+struct OneNumberOff : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  at::Tensor project_output(const at::Tensor& merged) override {
+    const at::Tensor output = MultiHeadAttentionImpl::project_output(merged).clone();
+    if (output.scalar_type() == at::kFloat || in_float64_too) output[1][3][5] += off;
+    return output;
+  }
+  double off = 1e-4;
+  bool in_float64_too = true;
+};
+
+LayerFactory one_number_off(double off, bool in_float64_too) {
+  return [=](const RunConfig& run) {
+    return make_layer(run, LayerMaker([=](const AttentionConfig& config) {
+                        auto layer = std::make_shared<OneNumberOff>(config);
+                        layer->off = off;
+                        layer->in_float64_too = in_float64_too;
+                        return layer;
+                      }));
+  };
+}
+
+TEST(ReferenceChecks, SayWhereTheNumberIsThatIsOff) {
+  const auto results = judge(small_run(), one_number_off(1e-4, true), kReferenceChecks);
+  const CheckResult& forward = find(results, "reference-forward");
+  EXPECT_EQ(forward.status, CheckStatus::kFail);
+  EXPECT_EQ(forward.where_first, "(batch 1, token 3, channel 5)");
+  EXPECT_EQ(forward.wrong, 2);  // once in float32, once in float64
+  EXPECT_NE(forward.detail.find("the difference stays in float64 (0.0001): a bug, not rounding"), std::string::npos)
+      << forward.detail;
+  EXPECT_EQ(find(results, "reference-weights").status, CheckStatus::kPass);
+  EXPECT_EQ(find(results, "reference-backward").status, CheckStatus::kPass);
+}
+
+TEST(ReferenceChecks, SeeInFloat64WhatRoundingHidesInFloat32) {
+  const auto results = judge(small_run(), one_number_off(1e-9, true), kReferenceChecks);
+  const CheckResult& forward = find(results, "reference-forward");
+  EXPECT_EQ(forward.status, CheckStatus::kFail);
+  EXPECT_EQ(forward.where_first, "float64 (batch 1, token 3, channel 5)");
+}
+
+TEST(ReferenceChecks, CallADifferenceRoundingWhenItVanishesInFloat64) {
+  const auto results = judge(small_run(), one_number_off(1e-4, false), kReferenceChecks);
+  const CheckResult& forward = find(results, "reference-forward");
+  EXPECT_EQ(forward.status, CheckStatus::kFail);
+  EXPECT_NE(forward.detail.find(": it vanishes there, so it is rounding"), std::string::npos) << forward.detail;
+}
+
+TEST(ReferenceChecks, FailOnANumberThatIsNotFinite) {
+  const auto results = judge(small_run(), one_number_off(std::nan(""), true), kReferenceChecks);
+  const CheckResult& forward = find(results, "reference-forward");
+  EXPECT_EQ(forward.status, CheckStatus::kFail);
+  EXPECT_NE(forward.detail.find("1 value is not finite"), std::string::npos) << forward.detail;
+}
+
+TEST(ReferenceChecks, SeeAWrongLayoutOfTheFusedProjection) {
+  const auto results = judge(small_run(), fault_named("fused-thirds-per-head").plant(), kReferenceChecks);
+  EXPECT_EQ(with_status(results, CheckStatus::kFail).size(), 3u) << describe(results);
+}
+
+TEST(ReferenceChecks, SeeADoubledGradientInTheBackwardPassAlone) {
+  const auto results = judge(small_run(), fault_named("gradient-doubled").plant(), kReferenceChecks);
+  EXPECT_EQ(with_status(results, CheckStatus::kFail), std::set<std::string>{"reference-backward"}) << describe(results);
+}
+
+TEST(ReferenceChecks, SayWhichGradientDoesNotArrive) {
+  const auto results = judge(small_run(), fault_named("gradient-frozen-output-weight").plant(), kReferenceChecks);
+  EXPECT_NE(find(results, "reference-backward").detail.find("no gradient of c_proj.weight arrives"), std::string::npos)
+      << describe(results);
+}
+
+/// The layer as somebody else's: it hides what it is told to.
+class Hiding : public LayerSubject {
+ public:
+  Hiding(const RunConfig& run, bool steps, std::string parameter)
+      : LayerSubject(run, honest()), shows_steps_(steps), hidden_(std::move(parameter)) {}
+
+  std::optional<CapturedSteps> forward_with_steps(const at::Tensor& x) override {
+    return shows_steps_ ? LayerSubject::forward_with_steps(x) : std::nullopt;
+  }
+  std::vector<std::pair<std::string, at::Tensor>> named_parameters() override {
+    auto parameters = LayerSubject::named_parameters();
+    std::erase_if(parameters, [&](const auto& parameter) { return parameter.first == hidden_; });
+    return parameters;
+  }
+  std::unique_ptr<Subject> rebuild(Dtype) override { return nullptr; }
+
+ private:
+  bool shows_steps_;
+  std::string hidden_;
+};
+
+std::vector<CheckResult> judge_hiding(bool steps, const std::string& parameter) {
+  Hiding subject(small_run(), steps, parameter);
+  VerifyOptions options;
+  options.only = kReferenceChecks;
+  return run_checks(subject, small_run(), input_of(small_run()), options);
+}
+
+TEST(ReferenceChecks, DoNotApplyToALayerThatHidesAParameter) {
+  for (const CheckResult& result : judge_hiding(true, "c_proj.weight")) {
+    EXPECT_EQ(result.status, CheckStatus::kNotApplicable) << result.name;
+    EXPECT_EQ(result.detail, "the layer shows no c_proj.weight");
+  }
+}
+
+TEST(ReferenceChecks, JudgeOutputAndGradientsOfALayerThatShowsNoSteps) {
+  const auto results = judge_hiding(false, "");
+  EXPECT_EQ(find(results, "reference-forward").status, CheckStatus::kPass) << describe(results);
+  EXPECT_EQ(find(results, "reference-backward").status, CheckStatus::kPass) << describe(results);
+  EXPECT_EQ(find(results, "reference-weights").status, CheckStatus::kNotApplicable);
+  EXPECT_EQ(find(results, "reference-weights").detail, "the layer shows no weights");
+  EXPECT_EQ(find(results, "reference-forward").detail, "the layer cannot be rebuilt in float64");
+}
+
+// ---- what is left out ----
+
+struct Sampled {
+  explicit Sampled(const RunConfig& config)
+      : run(config), subject(run, honest()), context(subject, run, input_of(run)) {}
+  ReferenceSample with_budget(double share_of_whole) {
+    return reference_sample(context, share_of_whole * reference_layer_cost(run.attention, run.B, run.T, run.T));
+  }
+  RunConfig run;
+  LayerSubject subject;
+  CheckContext context;
+};
+
+RunConfig larger_run() {
+  RunConfig run = small_run();
+  run.B = 4;
+  run.T = 15;
+  return run;
+}
+
+TEST(ReferenceSample, IsEverythingWhereTheBudgetAllows) {
+  Sampled sampled(larger_run());
+  const ReferenceSample sample = sampled.with_budget(1.0);
+  EXPECT_EQ(sample.words, "");
+  EXPECT_TRUE(sample.rows.empty());
+  EXPECT_TRUE(sample.x.equal(sampled.context.x()));
+}
+
+TEST(ReferenceSample, IsOneItemThenSomeRowsThenAShorterInput) {
+  Sampled sampled(larger_run());
+  const ReferenceSample item = sampled.with_budget(0.3);
+  const std::string number = std::to_string(item.item);
+  EXPECT_EQ(item.words, "1 of 4 items, item " + number);
+  EXPECT_TRUE(item.x.equal(sampled.context.x().narrow(0, item.item, 1)));
+
+  const ReferenceSample rows = sampled.with_budget(0.2);
+  EXPECT_EQ(rows.words, std::to_string(rows.rows.size()) + " of 15 rows of item " + number);
+  EXPECT_GT(rows.rows.size(), 1u);
+  EXPECT_LT(rows.rows.size(), 15u);
+  EXPECT_TRUE(std::is_sorted(rows.rows.begin(), rows.rows.end()));
+  EXPECT_EQ(std::set<std::int64_t>(rows.rows.begin(), rows.rows.end()).size(), rows.rows.size());
+
+  const ReferenceSample tokens = sampled.with_budget(0.1);
+  EXPECT_EQ(tokens.words, std::to_string(tokens.x.size(1)) + " of 15 tokens of item " + number + " as a shorter input");
+  EXPECT_TRUE(tokens.rows.empty());
+
+  EXPECT_EQ(sampled.with_budget(0.0).x.size(1), 1);
+}
+
+TEST(ReferenceSample, DependsOnTheSeed) {
+  RunConfig run = larger_run();
+  std::set<std::vector<std::int64_t>> rows;
+  for (run.seed = 1; run.seed <= 5; ++run.seed) rows.insert(Sampled(run).with_budget(0.2).rows);
+  EXPECT_GT(rows.size(), 1u);
+}
+
+std::vector<CheckResult> judge_quickly(const RunConfig& run, const LayerFactory& factory) {
+  LayerSubject subject(run, factory);
+  VerifyOptions options;
+  options.only = kReferenceChecks;
+  options.quick = true;
+  return run_checks(subject, run, input_of(run), options);
+}
+
+TEST(ReferenceChecks, JudgeSomeRowsOfALongInputAndSaySo) {
+  RunConfig run = small_run();
+  run.B = 2;
+  run.T = 600;
+  run.attention.d_model = 96;
+  run.attention.max_seq_len = 600;
+  for (const CheckResult& result : judge_quickly(run, honest())) {
+    EXPECT_EQ(result.status, CheckStatus::kPass) << result.name << ": " << result.detail;
+    EXPECT_NE(result.detail.find(" of 600 rows of item "), std::string::npos) << result.detail;
+  }
+  // Every row is wrong, so the first that is judged is.
+  const auto wrong = judge_quickly(run, fault_named("kv-swapped").plant());
+  Sampled sampled(run);
+  const ReferenceSample sample = reference_sample(sampled.context, kReferenceLayerMultiplyAdds / 20);
+  EXPECT_EQ(find(wrong, "reference-forward").where_first, "(batch " + std::to_string(sample.item) + ", token " +
+                                                              std::to_string(sample.rows.front()) + ", channel 0)");
+  EXPECT_EQ(with_status(wrong, CheckStatus::kFail).size(), 3u) << describe(wrong);
+}
+
+// ---- the limit that other checks use ----
+
+TEST(OutputBudget, IsTheRuleForTheOutputOfTheRun) {
+  Sampled sampled(small_run());
+  const ErrorBudget budget = sampled.context.output_budget();
+  const double largest = sampled.context.reference().loops().output.abs().max().item<double>();
+  EXPECT_GE(budget.max_abs, epsilon_of(at::kFloat) * largest);
+  EXPECT_LE(budget.max_abs, cap_of(largest, at::kFloat, 12).max_abs);
+  EXPECT_NE(budget.why.find("plain formula"), std::string::npos) << budget.why;
+}
+
+TEST(OutputBudget, IsTheCapWhereTheParametersAreNotShown) {
+  const RunConfig run = small_run();
+  Hiding subject(run, true, "c_attn.weight");
+  CheckContext context(subject, run, input_of(run));
+  const double largest = subject.forward(input_of(run)).abs().max().item<double>();
+  EXPECT_DOUBLE_EQ(context.output_budget().max_abs, 64 * epsilon_of(at::kFloat) * std::sqrt(12.0) * largest);
+}
+
+}  // namespace
+}  // namespace attn
