@@ -131,15 +131,19 @@ bool is_device(const std::string& word) {
 std::string read_device(const ObjectReader& config) {
   const std::string device = config.string("device").value_or("cpu");
   if (!is_device(device)) {
-    config.fail("device", "unknown device " + in_quotes(device) + "; known: cpu, cuda, cuda:N with N from 0 to " +
-                              std::to_string(kMaxDeviceIndex));
+    config.fail("device",
+                unknown_config_word("device", device,
+                                    {"cpu", "cuda", "cuda:N with N from 0 to " + std::to_string(kMaxDeviceIndex)}));
   }
   return device;
 }
 
 RunConfig read_config(const nlohmann::json& root, const ConfigSource& source) {
   const ObjectReader config(root, "", source);
-  config.refuse_unknown_keys("key", kTopKeys);
+  std::vector<std::string> known_keys = kTopKeys;
+  known_keys.push_back(kSchemaKey);
+  config.refuse_unknown_keys("key", known_keys);
+  config.string(kSchemaKey);  // of no meaning here, but not just anything either
   InputFacts facts = read_input(config);
   const Sizes sizes = read_sizes(config, facts);
 
@@ -157,30 +161,39 @@ RunConfig read_config(const nlohmann::json& root, const ConfigSource& source) {
   run.weights = config.path("weights");
   // Whether its tensors fit the layer is found out when the layer is made; here only that the file is one.
   if (run.weights) load_tensors(config, "weights", *run.weights);
+  run.weights_layout = config.word("weights_layout", kWeightsLayoutWords).value_or(run.weights_layout);
+  if (!run.weights && run.weights_layout != WeightsLayout::kAuto) {
+    config.fail("weights_layout",
+                "must be left out, or auto, where there are no weights, got " + to_string(run.weights_layout));
+  }
   run.input = std::move(facts.input);
   return run;
 }
 
-RunConfig parse_with_overrides(std::string_view text, ConfigSource source, const std::vector<std::string>& set_words) {
+RunConfig parse_with_overrides(std::string_view text, ConfigSource source, const std::vector<std::string>& set_words,
+                               const std::vector<std::string>& sweep_words) {
   nlohmann::json root = parse_strict_json(text, source.name);
   const ObjectReader must_be_object(root, "", source);
   apply_set_words(root, source, set_words);
+  apply_set_words(root, source, sweep_words, OverrideOption::kSweep);
   return read_config(root, source);
 }
 
 }  // namespace
 
 RunConfig parse_config(std::string_view text, const std::string& source_name, const std::filesystem::path& base_folder,
-                       const std::vector<std::string>& set_words) {
-  return parse_with_overrides(text, {source_name, base_folder}, set_words);
+                       const std::vector<std::string>& set_words, const std::vector<std::string>& sweep_words) {
+  return parse_with_overrides(text, {source_name, base_folder}, set_words, sweep_words);
 }
 
 RunConfig load_config(const std::optional<std::string>& path, std::istream& in,
-                      const std::vector<std::string>& set_words) {
-  if (!path) return parse_config("{}", "--set", "", set_words);
-  if (*path == "-") return parse_config(read_whole_stream(in, *path, kMaxJsonBytes), *path, "", set_words);
-  return parse_config(read_whole_file(*path, kMaxJsonBytes), *path, std::filesystem::path(*path).parent_path(),
-                      set_words);
+                      const std::vector<std::string>& set_words, const std::vector<std::string>& sweep_words) {
+  if (!path) return parse_config("{}", "--set", "", set_words, sweep_words);
+  const bool is_stream = *path == "-";
+  const std::string text =
+      is_stream ? read_whole_stream(in, *path, kMaxJsonBytes) : read_whole_file(*path, kMaxJsonBytes);
+  const std::filesystem::path folder = is_stream ? "" : std::filesystem::path(*path).parent_path();
+  return parse_config(text, *path, folder, set_words, sweep_words);
 }
 
 std::vector<std::string> config_keys() {

@@ -29,35 +29,38 @@ nlohmann::json parse_value(const std::string& text) {
   }
 }
 
-void apply_set_word(nlohmann::json& root, ConfigSource& source, const std::string& word) {
+void apply_set_word(nlohmann::json& root, ConfigSource& source, const std::string& word, OverrideOption option) {
+  const std::string name = option == OverrideOption::kSet ? "--set" : "--sweep";
+  std::set<std::string>& given = option == OverrideOption::kSet ? source.set_pointers : source.sweep_pointers;
   const std::size_t equals = word.find('=');
-  if (equals == std::string::npos) throw ConfigError("--set: must be KEY=VALUE, got " + in_quotes(word));
+  if (equals == std::string::npos) throw ConfigError(name + ": must be KEY=VALUE, got " + in_quotes(word));
   const std::vector<std::string> keys = split_at_dots(word.substr(0, equals));
 
   nlohmann::json* object = &root;
   std::string pointer;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].empty())
-      throw ConfigError("--set: must be KEY=VALUE with a key, nested keys with dots, got " + in_quotes(word));
+      throw ConfigError(name + ": must be KEY=VALUE with a key, nested keys with dots, got " + in_quotes(word));
     if (object->is_null()) {
       *object = nlohmann::json::object();
-      source.set_pointers.insert(pointer);
+      given.insert(pointer);
     }
     if (!object->is_object()) {
-      throw ConfigError("--set: " + printable(pointer_to(pointer, keys[i])) + ": " + printable(pointer) +
+      throw ConfigError(name + ": " + shortened(pointer_to(pointer, keys[i])) + ": " + shortened(pointer) +
                         " must be an object to have keys, got " + describe(*object));
     }
     object = &(*object)[keys[i]];
     pointer = pointer_to(pointer, keys[i]);
   }
   *object = parse_value(word.substr(equals + 1));
-  source.set_pointers.insert(pointer);
+  given.insert(pointer);
 }
 
 }  // namespace
 
-void apply_set_words(nlohmann::json& root, ConfigSource& source, const std::vector<std::string>& set_words) {
-  for (const std::string& word : set_words) apply_set_word(root, source, word);
+void apply_set_words(nlohmann::json& root, ConfigSource& source, const std::vector<std::string>& set_words,
+                     OverrideOption option) {
+  for (const std::string& word : set_words) apply_set_word(root, source, word, option);
 }
 
 }  // namespace attn

@@ -10,16 +10,43 @@
 
 namespace attn {
 
-bool ConfigSource::is_set(const std::string& pointer) const {
-  return std::any_of(set_pointers.begin(), set_pointers.end(), [&](const std::string& set) {
+namespace {
+
+constexpr std::size_t kLongestPointer = 120;  ///< characters in an error; a key may have any number of them.
+
+bool is_within(const std::set<std::string>& pointers, const std::string& pointer) {
+  return std::any_of(pointers.begin(), pointers.end(), [&](const std::string& set) {
     return pointer == set ||
            (pointer.size() > set.size() && pointer.compare(0, set.size(), set) == 0 && pointer[set.size()] == '/');
   });
 }
 
+/// What people call it elsewhere, so that no likeness of letters would find our word.
+std::optional<std::string> synonym_among(const std::vector<std::string>& words, const std::string& word) {
+  for (const auto& [other, ours] : kSynonyms) {
+    if (other == word && std::find(words.begin(), words.end(), ours) != words.end()) return std::string(ours);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool ConfigSource::is_set(const std::string& pointer) const {
+  return is_within(set_pointers, pointer) || is_within(sweep_pointers, pointer);
+}
+
 std::string ConfigSource::where(const std::string& pointer) const {
-  const std::string source_of_value = is_set(pointer) ? "--set" : name;
-  return printable(pointer.empty() ? source_of_value : source_of_value + ": " + pointer);
+  const std::string source_of_value = is_within(sweep_pointers, pointer) ? "--sweep"
+                                      : is_within(set_pointers, pointer) ? "--set"
+                                                                         : printable(name);
+  return pointer.empty() ? source_of_value : source_of_value + ": " + shortened(pointer, kLongestPointer);
+}
+
+std::string unknown_config_word(std::string_view kind, const std::string& word, const std::vector<std::string>& known) {
+  if (const auto ours = synonym_among(known, word)) {
+    return "unknown " + std::string(kind) + " " + in_quotes(word) + "; did you mean " + in_quotes(*ours) + "?";
+  }
+  return unknown_word(kind, word, known);
 }
 
 std::string describe(const nlohmann::json& value) {
@@ -143,7 +170,7 @@ std::optional<std::string> ObjectReader::string_among(std::string_view key,
   if (value == nullptr) return std::nullopt;
   if (!value->is_string()) fail(key, "must be one of " + join(words) + ", got " + describe(*value));
   std::string text = value->get<std::string>();
-  if (std::find(words.begin(), words.end(), text) == words.end()) fail(key, unknown_word(key, text, words));
+  if (std::find(words.begin(), words.end(), text) == words.end()) fail(key, unknown_config_word(key, text, words));
   return text;
 }
 

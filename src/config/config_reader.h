@@ -17,14 +17,16 @@
 
 namespace attn {
 
-/// Where a config's values come from. A value given by --set belongs to the command line, all others to the file:
-/// that decides the name in an error and the folder from which a relative path starts.
+/// Where a config's values come from. A value given by --set or --sweep belongs to the command line, all others to the
+/// file: that decides the name in an error and the folder from which a relative path starts.
 struct ConfigSource {
-  std::string name;                         ///< a path, "-" or "--set".
-  std::filesystem::path base_folder;        ///< relative paths in the file start here.
-  std::set<std::string> set_pointers = {};  ///< JSON pointers of what --set gave.
+  std::string name;                           ///< a path, "-" or "--set".
+  std::filesystem::path base_folder;          ///< relative paths in the file start here.
+  std::set<std::string> set_pointers = {};    ///< JSON pointers of what --set gave.
+  std::set<std::string> sweep_pointers = {};  ///< of what --sweep gave.
 
-  bool is_set(const std::string& pointer) const;  ///< the value at `pointer`, or one around it, was given by --set.
+  /// The value at `pointer`, or one around it, was given by --set or --sweep.
+  bool is_set(const std::string& pointer) const;
   std::string where(const std::string& pointer) const;  ///< "configs/tiny.json: /H".
 };
 
@@ -33,6 +35,9 @@ std::string describe(const nlohmann::json& value);
 
 /// `parent` + "/" + `key`, escaped as RFC 6901 has it.
 std::string pointer_to(const std::string& parent, std::string_view key);
+
+/// As unknown_word(), and knows what other programs call our words: "fp16" is "float16".
+std::string unknown_config_word(std::string_view kind, const std::string& word, const std::vector<std::string>& known);
 
 /// One object of a config. Looks at JSON and source without owning them. A field that is null is absent.
 class ObjectReader {
@@ -51,7 +56,7 @@ class ObjectReader {
   std::optional<std::string> string(std::string_view key) const;  ///< UTF-8, not empty.
   std::optional<ObjectReader> object(std::string_view key) const;
 
-  /// A path, made absolute: from the file's folder, or from the working folder when it was given by --set.
+  /// A path, made absolute: from the file's folder, or from the working folder when the command line gave it.
   std::optional<std::filesystem::path> path(std::string_view key) const;
 
   /// A word of a family, named by its key in the error.

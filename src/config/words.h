@@ -32,10 +32,27 @@ inline constexpr Words<Dtype, 4> kDtypeWords{{{"float32", Dtype::kFloat32},
                                               {"float16", Dtype::kFloat16}}};
 inline constexpr Words<Mode, 2> kModeWords{{{"eval", Mode::kEval}, {"train", Mode::kTrain}}};
 inline constexpr Words<Tokenizer, 2> kTokenizerWords{{{"bytes", Tokenizer::kBytes}, {"words", Tokenizer::kWords}}};
+inline constexpr Words<WeightsLayout, 3> kWeightsLayoutWords{
+    {{"auto", WeightsLayout::kAuto}, {"out-in", WeightsLayout::kOutIn}, {"in-out", WeightsLayout::kInOut}}};
 inline constexpr Words<InputKind, 4> kInputKindWords{{{"random", InputKind::kRandom},
                                                       {"tensor", InputKind::kTensor},
                                                       {"text", InputKind::kText},
                                                       {"tokens", InputKind::kTokens}}};
+
+/// What other programs call some of the words above, and "cuda". For "did you mean" only: there is one way to say it.
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kSynonyms{{{"fp16", "float16"},
+                                                                                          {"half", "float16"},
+                                                                                          {"bf16", "bfloat16"},
+                                                                                          {"fp32", "float32"},
+                                                                                          {"float", "float32"},
+                                                                                          {"fp64", "float64"},
+                                                                                          {"double", "float64"},
+                                                                                          {"gpu", "cuda"},
+                                                                                          {"single", "single-head"},
+                                                                                          {"multi", "multi-head"},
+                                                                                          {"training", "train"},
+                                                                                          {"inference", "eval"},
+                                                                                          {"evaluation", "eval"}}};
 
 /// The word of a value. Throws std::logic_error for a value that is not in the table: our own fault.
 template <typename Value, std::size_t kCount>

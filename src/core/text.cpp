@@ -172,6 +172,21 @@ std::string in_quotes(std::string_view text, std::size_t max_length) {
   return out + '"';
 }
 
+std::string shortened(std::string_view text, std::size_t max_length) {
+  constexpr std::string_view kDots = "...";
+  std::string out;
+  std::size_t characters = 0;
+  std::size_t cut = 0;  // bytes of `out` that leave room for the dots
+  for (std::size_t offset = 0; offset < text.size(); ++characters) {
+    if (characters == max_length) return out.substr(0, cut).append(kDots);
+    if (characters + kDots.size() <= max_length) cut = out.size();
+    const Decoded decoded = decode_at(text, offset);
+    append_printable(out, text, offset, decoded);
+    offset += decoded.length;
+  }
+  return out;
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t offset = 0; offset < text.size();) {

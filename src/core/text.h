@@ -23,6 +23,9 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 /// lon..."`). Write attn::quoted where the text is a std::string: std::quoted of <iomanip> would be found as well.
 std::string in_quotes(std::string_view text, std::size_t max_length = 60);
 
+/// As printable(), cut after `max_length` characters, the last three of them "...": for a word that a user gave.
+std::string shortened(std::string_view text, std::size_t max_length = 60);
+
 /// The text with control characters, direction marks and invalid UTF-8 escaped (`\n`, `\x1b`, `\u202e`), so that it
 /// cannot move a terminal's cursor or hide what it says.
 std::string printable(std::string_view text);

@@ -44,6 +44,10 @@ void check_path(const fs::path& path, const std::string& expected) {
   if (path.native().find('\0') != std::string::npos) fail(path, "has a zero byte in it, expected " + expected);
 }
 
+void refuse_folder(const fs::path& path, const struct stat& status) {
+  if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected a file");
+}
+
 // An open file, closed at the end. close() tells whether the last bytes arrived.
 class Descriptor {
  public:
@@ -209,7 +213,7 @@ std::string read_whole_file(const fs::path& path, std::uint64_t max_bytes) {
   if (!file.ok()) fail(path, "cannot be read", errno);
   struct stat status = {};
   if (fstat(file.get(), &status) != 0) fail(path, "cannot be read", errno);
-  if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected a file");
+  refuse_folder(path, status);
   if (S_ISREG(status.st_mode) && std::cmp_greater(status.st_size, max_bytes)) fail_too_large(name_of(path), max_bytes);
 
   const std::uint64_t expected = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
@@ -238,7 +242,7 @@ void write_whole_file(const fs::path& path, std::string_view bytes) {
   struct stat target = {};
   const bool exists = ::stat(path.c_str(), &target) == 0;
   if (!exists && errno != ENOENT) fail(path, "cannot be written", errno);
-  if (exists && S_ISDIR(target.st_mode)) fail(path, "is a folder, expected a file name");
+  if (exists) refuse_folder(path, target);
 
   const bool is_ours = exists && (is_same_file(target, STDOUT_FILENO) || is_same_file(target, STDERR_FILENO));
   if (exists && (!S_ISREG(target.st_mode) || is_ours)) {
@@ -246,6 +250,11 @@ void write_whole_file(const fs::path& path, std::string_view bytes) {
   } else {
     replace(path, bytes, exists ? &target : nullptr);
   }
+}
+
+void refuse_folder(const fs::path& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0) refuse_folder(path, status);
 }
 
 void make_writable_folder(const fs::path& folder) {

@@ -22,6 +22,9 @@ std::string read_whole_stream(std::istream& in, const std::string& source_name, 
 /// A target that exists and is no regular file (a pipe, /dev/null) is written directly, and checked.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
 
+/// Throws IoError "PATH: is a folder, expected a file" when it is one; a path that is not there is fine.
+void refuse_folder(const std::filesystem::path& path);
+
 /// Makes the folder, and those above it, if missing, and proves that a file can be made in it.
 /// Throws IoError: a file is in the way, no permission. Leaves no trace but the folder.
 void make_writable_folder(const std::filesystem::path& folder);

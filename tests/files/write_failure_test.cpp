@@ -33,8 +33,8 @@ TEST(WriteFailure, AFullDeviceIsSaid) {
 TEST(WriteFailure, APathThatIsNoFileNameIsSaid) {
   const TemporaryFolder folder;
   EXPECT_EQ(write_error(""), "\"\": the path is empty, expected a file name");
-  EXPECT_EQ(write_error(".."), "..: is a folder, expected a file name");
-  EXPECT_EQ(write_error(folder.path()), folder.path().string() + ": is a folder, expected a file name");
+  EXPECT_EQ(write_error(".."), "..: is a folder, expected a file");
+  EXPECT_EQ(write_error(folder.path()), folder.path().string() + ": is a folder, expected a file");
   EXPECT_EQ(write_error(folder.path("new/")), folder.path("new/").string() + ": ends in a slash, expected a file name");
   EXPECT_EQ(write_error(std::string("a\0b", 3)), "a\\x00b: has a zero byte in it, expected a file name");
   EXPECT_EQ(folder.entries(), 0);
