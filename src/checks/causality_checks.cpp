@@ -1,5 +1,5 @@
 // causality and mask-control: what changing the future does to the past, with the mask on and off.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,7 @@
 
 #include "checks/check_context.h"
 #include "checks/future_changes.h"
+#include "checks/sampling.h"
 #include "core/text.h"
 
 namespace attn {
@@ -16,32 +17,6 @@ namespace {
 // too much, a sample of the cuts is taken. Some 20 seconds of one processor core in float32.
 constexpr double kMaxMultiplyAdds = 1.5e11;
 
-double trial_cost(const AttentionConfig& config, std::int64_t T) {
-  const double length = static_cast<double>(T);
-  const double width = static_cast<double>(config.heads_width());
-  const double projections = 4.0 * length * static_cast<double>(config.d_model) * width;
-  // Tensors of T x T numbers are bound by memory: passing over one costs about as much as 16 multiply-adds a number.
-  const double pairs = length * length * (2.0 * width + 6.0 * 16.0 * static_cast<double>(config.H));
-  return projections + pairs;
-}
-
-/// Cuts that any sample holds: both ends, odd places, and both sides of every power of two, where blocked code has its
-/// borders; then evenly spread ones up to `count`.
-std::vector<std::int64_t> sampled_cuts(std::int64_t T, std::int64_t count) {
-  std::set<std::int64_t> cuts;
-  const auto add = [&](std::int64_t cut) {
-    if (1 <= cut && cut < T) cuts.insert(cut);
-  };
-  for (const std::int64_t cut : {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, T - 1, T / 2, T / 3 | 1, T / 5 | 1})
-    add(cut);
-  for (std::int64_t power = 2; power <= T; power *= 2) {
-    for (const std::int64_t cut : {power - 1, power, power + 1}) add(cut);
-  }
-  const std::int64_t needed = static_cast<std::int64_t>(cuts.size());
-  for (std::int64_t n = 0; n < count - needed; ++n) add(1 + (n * (T - 1)) / std::max<std::int64_t>(1, count - needed));
-  return {cuts.begin(), cuts.end()};
-}
-
 struct Plan {
   std::vector<Trial> trials;  ///< by cut
   std::string description;    ///< "all 49 cuts, 3 changes each"
@@ -49,24 +24,19 @@ struct Plan {
 
 Plan make_plan(const CheckContext& context) {
   const std::int64_t T = context.T();
-  const double affordable = kMaxMultiplyAdds / trial_cost(context.config(), T);
-  const double every_cut = static_cast<double>(T - 1);
-  const bool all_changes = every_cut * kChanges.size() <= affordable;
-  const bool all_cuts = every_cut <= affordable;
-  const std::vector<std::int64_t> cuts = sampled_cuts(T, all_cuts ? 2 * T : static_cast<std::int64_t>(affordable));
+  const double affordable = context.budget(kMaxMultiplyAdds) / forward_cost(context.config(), 1, T);
+  const bool all_changes = static_cast<double>(T - 1) * kChanges.size() <= affordable;
+  const std::vector<std::int64_t> cuts = telling_places(1, T - 1, affordable);
 
   Plan plan;
   std::size_t number = 0;
-  for (std::int64_t cut = 1; cut < T; ++cut) {
-    if (!all_cuts && !std::binary_search(cuts.begin(), cuts.end(), cut)) continue;
+  for (const std::int64_t cut : cuts) {
     for (std::size_t change = 0; change < (all_changes ? kChanges.size() : 1); ++change, ++number) {
       plan.trials.push_back({cut, kChanges[all_changes ? change : number % kChanges.size()]});
     }
   }
-  const std::int64_t tried = all_cuts ? T - 1 : static_cast<std::int64_t>(cuts.size());
   plan.description =
-      (all_cuts ? "all " + std::to_string(tried) : std::to_string(tried) + " of " + std::to_string(T - 1)) + " cuts, " +
-      (all_changes ? "3 changes each" : "one of 3 changes each");
+      describe_sample(cuts.size(), T - 1, "cuts") + ", " + (all_changes ? "3 changes each" : "one of 3 changes each");
   return plan;
 }
 

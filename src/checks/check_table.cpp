@@ -42,12 +42,30 @@ const std::vector<CheckEntry>& check_table() {
         "bit for bit with an unchanged run of the same shape, slot by slot: no tolerance. Above a budget a sample of "
         "the cuts is taken (it always holds both ends and both sides of every power of two), and the line says so."},
        check_causality},
+      {{"causality-gradient", "the gradient of output t with respect to later inputs is 0, to earlier ones is not", "-",
+        "Every output row is given a random direction of its own; its gradient must be exactly 0 at every later token "
+        "and not 0 at any token up to its own. Run on an input with even weights, so that no gradient underflows. Sees "
+        "a "
+        "leak in the backward pass alone, and a token that is wrongly cut off."},
+       check_causality_gradient},
+      {{"effective-mask", "the map of which key moves which query equals the declared mask, both ways", "-",
+        "Moves one position at a time and notes which outputs change a bit: a change that the mask forbids is a leak, "
+        "a "
+        "missing one is a key wrongly hidden. Measured twice: on x through the whole layer (off the diagonal, since "
+        "x_j also moves q_j), and on k_j and v_j alone, for every head and item, where the layer lets q, k, v in. With "
+        "--picture FILE a failure is drawn. Above a budget a sample of the positions is tried, and the line says so."},
+       check_effective_mask},
       {{"mask-control", "with the mask off the same change does move earlier outputs", "a mask switch",
         "The proof that causality can fail here: the causal mask is switched off, the same changes are made, and "
         "earlier "
         "outputs must move. If they do not, something else than the mask keeps the layer causal, or nothing was "
         "tested."},
        check_mask_control},
+      {{"truncation", "the first t tokens alone give the first t outputs", "-",
+        "Runs the layer on a prefix and compares with the full run, within twice the rounding budget of the output: "
+        "another length means other blocking, so last bits may differ. Sees what depends on the total length: a "
+        "normaliser over all positions, an average over the sequence. Causal layers only."},
+       check_truncation},
       {{"sdpa-forward", "context equals scaled_dot_product_attention of the same q, k, v", "q, k, v, context",
         "The captured q, k, v go through every backend of scaled_dot_product_attention that this LibTorch offers, "
         "contiguous and strided, and through loops in float64. In float32 the limit is 1e-6 * max(1, largest value), "
@@ -60,6 +78,46 @@ const std::vector<CheckEntry>& check_table() {
         "The captured gradient of context goes backward through the same backends and loops, and dq, dk, dv are "
         "compared with the layer's own. Limits as for sdpa-forward, on the largest gradient of the three."},
        check_sdpa_backward},
+      {{"reference-forward", "the layer's output equals that of float64 loops with the same parameters", "parameters",
+        "Projections, heads, attention and output projection are worked out once more in plain loops over float64, "
+        "which share nothing with the layer. The limit is twice what the plain formula errs in the run's precision, "
+        "plus one rounding. In float64 the layer must agree to 1e-12, so that a bug, which stays there, is told from "
+        "rounding, which vanishes. Sees a wrong layout of fused projections. Above a budget one item and a random "
+        "sample of its rows are judged, and the line says so."},
+       check_reference_forward},
+      {{"reference-weights", "the attention weights equal those of the float64 loops", "parameters, weights",
+        "As reference-forward, for the weights that the layer shows, before dropout."},
+       check_reference_weights},
+      {{"reference-backward", "the gradients of input and parameters equal those of the float64 loops", "parameters",
+        "The loops have a backward pass of their own, written by hand, which gives the gradient of the input and of "
+        "every parameter in the layout in which it is stored. One limit for all of them, from the largest gradient of "
+        "the layer, since some are 0 by right (that of a key bias)."},
+       check_reference_backward},
+      {{"gradient", "autograd agrees with central differences in float64", "-",
+        "The layer is rebuilt in float64; along random directions of the input and of each parameter the slope of a "
+        "random projection of the output is measured by central differences and compared with the gradient. The limit "
+        "follows from two step widths (what the cut-off series leaves) and from rounding. Trusts the forward pass: it "
+        "sees only a backward pass that does not fit it."},
+       check_gradient},
+      {{"batch-independence", "an item alone equals itself in a batch, and no item moves another", "-",
+        "Each item of a batch (the check doubles a batch of 1) is run alone and must equal itself in the batch within "
+        "rounding; then one item is changed, and no bit of another may move."},
+       check_batch_independence},
+      {{"head-independence", "changing one head's queries, keys, values or projections moves no other head", "context",
+        "Redraws q, k and v of one head and looks for a changed bit in another head's context; then does the same to "
+        "that "
+        "head's rows of the projections, which shows heads that are split at the wrong place. H = 1 has nothing to "
+        "say."},
+       check_head_independence},
+      {{"permutation", "keys and values in another order, with the mask's columns, change nothing", "-",
+        "Permutes keys and values together with the columns of the mask: the context must stay, within rounding. "
+        "Without "
+        "a mask permuting the tokens must permute the outputs."},
+       check_permutation},
+      {{"nan-propagation", "a NaN or infinity that a query may see reaches its output", "-",
+        "Puts a NaN, then an infinity, into one token and looks at every output that may see it: none may be finite. A "
+        "layer that turns NaN into 0 hides the fault of whatever comes before it."},
+       check_nan_propagation},
       {{"determinism", "two runs, watched or not, and a rebuilt layer agree bit for bit", "-",
         "Two runs in eval mode with another input between them, a run with the steps watched, and a layer built once "
         "more "

@@ -33,20 +33,26 @@ HonestCase shape_case(const std::string& name, std::int64_t B, std::int64_t T, s
 }
 
 std::vector<HonestCase> honest_cases() {
-  const Names no_future{"dropout", "first-token", "scale", "causality", "mask-control"};
-  std::vector<HonestCase> cases{
-      shape_case("OneToken", 2, 1, 8, 2, no_future),  shape_case("TwoTokens", 1, 2, 8, 2),
-      shape_case("SeventeenTokens", 3, 17, 24, 4),    shape_case("FiftyTokens", 2, 50, 64, 8),
-      shape_case("AsManyTokensAsHeads", 2, 4, 16, 4), shape_case("OneHead", 2, 9, 10, 1),
-      shape_case("OddPrimes", 3, 13, 35, 5),          shape_case("HeadsOfWidthOne", 1, 6, 5, 5)};
+  const Names no_future{"dropout",      "first-token", "scale",      "causality", "causality-gradient",
+                        "mask-control", "truncation",  "permutation"};
+  const Names not_causal{"dropout", "first-token", "causality", "causality-gradient", "mask-control", "truncation"};
+  std::vector<HonestCase> cases{shape_case("OneToken", 2, 1, 8, 2, no_future),
+                                shape_case("TwoTokens", 1, 2, 8, 2),
+                                shape_case("SeventeenTokens", 3, 17, 24, 4),
+                                shape_case("FiftyTokens", 2, 50, 64, 8),
+                                shape_case("AsManyTokensAsHeads", 2, 4, 16, 4),
+                                shape_case("OneHead", 2, 9, 10, 1, {"dropout", "head-independence"}),
+                                shape_case("OddPrimes", 3, 13, 35, 5),
+                                shape_case("HeadsOfWidthOne", 1, 6, 5, 5)};
   cases.push_back(shape_case("GivenHeadWidth", 2, 5, 10, 3));
   cases.back().run.attention.given_d_k = 7;
-  cases.push_back(shape_case("NotCausal", 2, 11, 12, 3, {"dropout", "first-token", "causality", "mask-control"}));
+  cases.push_back(shape_case("NotCausal", 2, 11, 12, 3, not_causal));
   cases.back().run.attention.causal = false;
   cases.push_back(shape_case("WithDropout", 2, 9, 12, 3, {}));
   cases.back().run.attention.dropout = 0.1;
-  cases.push_back(shape_case("OneTokenWithDropout", 1, 1, 4, 2, {"first-token", "scale", "causality", "mask-control"}));
+  cases.push_back(shape_case("OneTokenWithDropout", 1, 1, 4, 2, no_future));
   cases.back().run.attention.dropout = 0.5;
+  cases.back().not_applicable.erase("dropout");
   for (const Dtype dtype : {Dtype::kFloat64, Dtype::kBFloat16, Dtype::kFloat16}) {
     for (const std::int64_t T : {std::int64_t{1}, std::int64_t{13}, std::int64_t{50}}) {
       cases.push_back(
@@ -96,7 +102,9 @@ TEST_P(HonestLayer, RaisesNoAlarmAsASingleHead) {
   RunConfig run = GetParam().run;
   run.attention.module = ModuleKind::kSingleHead;
   run.attention.H = 1;
-  expect_no_alarm(run, GetParam().not_applicable);
+  Names not_applicable = GetParam().not_applicable;
+  not_applicable.insert("head-independence");
+  expect_no_alarm(run, not_applicable);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, HonestLayer, ::testing::ValuesIn(honest_cases()),

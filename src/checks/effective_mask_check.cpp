@@ -1,0 +1,198 @@
+// effective-mask: which key moves which query, measured, against the declared mask, both ways.
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <set>
+
+#include "checks/check_context.h"
+#include "checks/even_input.h"
+#include "checks/plain_attention.h"
+#include "checks/sampling.h"
+#include "core/text.h"
+
+namespace attn {
+namespace {
+
+// Multiply-adds of each of the two ways to measure; about two seconds. Above it a sample of the keys is moved.
+constexpr double kBudget = 2e10;
+
+/// What one moved key did.
+struct KeyMoved {
+  at::Tensor moved;   ///< bool: (B, H, T) of the core, (B, T) of the whole layer: this query's result changed a bit.
+  at::Tensor change;  ///< float64, the same shape: by how much at most.
+};
+
+KeyMoved difference(const at::Tensor& base, const at::Tensor& changed) {
+  const at::Tensor bits = bits_of(base.contiguous()).ne(bits_of(changed.contiguous()));
+  return {bits.any(-1).to(at::kCPU), (changed.to(at::kDouble) - base.to(at::kDouble)).abs().amax(-1).to(at::kCPU)};
+}
+
+/// What both ways of measuring have in common: counts, places, and the map of all heads and items together.
+class MaskJudge {
+ public:
+  explicit MaskJudge(CheckContext& context)
+      : T_(context.T()),
+        declared_(declared_mask(context.config().causal, T_, T_, at::kCPU)),
+        leaks_(at::zeros({T_, T_}, at::kBool)),
+        missing_(at::zeros({T_, T_}, at::kBool)),
+        judged_(at::zeros({T_, T_}, at::kBool)) {
+    leak_.limit = {0.0, "a hidden key may not move one bit"};
+    absent_.limit = {0.0, "every visible key moves its query"};
+  }
+
+  /// True where the declared mask shows the key but nothing moved: worth a larger change before it is judged.
+  bool still_unmoved(const KeyMoved& result, std::int64_t key, bool diagonal_too) const {
+    at::Tensor visible = declared_.select(1, key).clone();
+    if (!diagonal_too) visible[key] = false;
+    return visible.logical_and(result.moved.logical_not()).any().item<bool>();
+  }
+
+  /// Judges one key. `axes` are those of the result's tensors, the last one is the query.
+  void take(const KeyMoved& result, std::int64_t key, bool diagonal_too, const AxisNames& axes) {
+    at::Tensor visible = declared_.select(1, key);
+    at::Tensor tried = at::ones({T_}, at::kBool);
+    if (!diagonal_too) tried[key] = false;
+    const at::Tensor finite = at::isfinite(result.change);
+    const at::Tensor leak = result.moved.logical_and(visible.logical_not()).logical_and(tried);
+    const at::Tensor absent = result.moved.logical_not().logical_and(visible).logical_and(tried);
+    non_finite_ += finite.logical_not().sum().item<std::int64_t>();
+    leak_.compared += tried.logical_and(visible.logical_not()).sum().item<std::int64_t>() * (leak.numel() / T_);
+    absent_.compared += tried.logical_and(visible).sum().item<std::int64_t>() * (leak.numel() / T_);
+    note_wrong(leak_, leak, at::where(leak, result.change, -1.0), key, axes);
+    note_wrong(absent_, absent, at::where(absent, 1.0, -1.0), key, axes);
+    const auto over_heads = [&](const at::Tensor& wrong) { return wrong.reshape({-1, T_}).any(0); };
+    leaks_.select(1, key).logical_or_(over_heads(leak));
+    missing_.select(1, key).logical_or_(over_heads(absent));
+    judged_.select(1, key).logical_or_(tried);
+  }
+
+  CheckResult result(const std::vector<std::string>& notes) const {
+    Findings findings("largest change by a hidden key");
+    findings.add("", leak_);
+    findings.add_support("", absent_);
+    if (non_finite_ > 0) findings.fail(std::to_string(non_finite_) + " results are not finite");
+    if (leak_.wrong > 0) {
+      findings.fail(std::to_string(leak_.wrong) + " pairs leak: " + leak_.where_worst + " moves by " +
+                    format_number(leak_.measured) + ", though the mask hides the key");
+    }
+    if (absent_.wrong > 0) {
+      findings.fail(std::to_string(absent_.wrong) + " visible keys move nothing, the first is " + absent_.where_first);
+    }
+    for (const std::string& note : notes) findings.note(note);
+    CheckResult result = findings.result();
+    result.map = map();
+    return result;
+  }
+
+ private:
+  static void note_wrong(Comparison& comparison, const at::Tensor& wrong, const at::Tensor& errors, std::int64_t key,
+                         const AxisNames& axes) {
+    const std::int64_t count = wrong.sum().item<std::int64_t>();
+    if (count == 0) return;
+    const auto place = [&](const at::Tensor& largest) {
+      std::string text = place_of(largest.argmax().item<std::int64_t>(), wrong.sizes(), axes);
+      text.back() = ',';
+      return text + " key " + std::to_string(key) + ")";
+    };
+    if (comparison.wrong == 0) comparison.where_first = place(wrong.to(at::kByte));
+    const double largest = errors.max().item<double>();
+    if (comparison.wrong == 0 || !(largest <= comparison.measured)) {
+      comparison.measured = largest;
+      comparison.where_worst = place(errors);
+    }
+    comparison.wrong += count;
+  }
+
+  DependencyMap map() const {
+    DependencyMap map{T_, T_, {}};
+    map.pairs.reserve(static_cast<std::size_t>(T_ * T_));
+    const at::Tensor state =
+        at::where(leaks_, static_cast<std::int64_t>(PairState::kLeak),
+                  at::where(missing_, static_cast<std::int64_t>(PairState::kHiddenWrong),
+                            at::where(judged_.logical_not(), static_cast<std::int64_t>(PairState::kUnjudged),
+                                      at::where(declared_, static_cast<std::int64_t>(PairState::kVisible),
+                                                static_cast<std::int64_t>(PairState::kHidden)))));
+    const at::Tensor numbers = state.to(at::kLong).contiguous();
+    const std::int64_t* first = numbers.const_data_ptr<std::int64_t>();
+    for (std::int64_t n = 0; n < numbers.numel(); ++n) map.pairs.push_back(static_cast<PairState>(first[n]));
+    return map;
+  }
+
+  std::int64_t T_;
+  at::Tensor declared_, leaks_, missing_, judged_;  ///< (T, T) bool
+  Comparison leak_, absent_;
+  std::int64_t non_finite_ = 0;
+};
+
+std::vector<std::int64_t> affordable_keys(CheckContext& context, double cost_of_one) {
+  return telling_places(0, context.T() - 1, context.budget(kBudget) / cost_of_one);
+}
+
+/// Moves k_j and v_j for all heads and items at once, under scores near 0. False when q, k, v cannot be fed in.
+bool measure_core(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+  // The weights are even, and a value this large moves its query even in bfloat16, whatever the others add up to.
+  constexpr double kScoreSize = 1.0 / 16.0, kValueChange = 1e4;
+  const std::vector<std::int64_t> shape = context.heads_shape();
+  const at::Tensor q = context.draw(shape, Draw::kQuery) * kScoreSize, k = context.draw(shape, Draw::kKey) * kScoreSize;
+  const at::Tensor v = context.draw(shape, Draw::kValue);
+  const at::Tensor other_k = -k, other_v = v + kValueChange;
+  const auto contexts = [&](const at::Tensor& keys, const at::Tensor& values) -> std::optional<at::Tensor> {
+    const auto steps = context.subject().attend(q, keys, values);
+    if (!steps.has_value()) return std::nullopt;
+    if (steps->output.sizes() != at::IntArrayRef(shape)) {
+      throw SubjectFailure("context: expected shape " + format_shape(shape) + ", got " +
+                           format_shape(steps->output.sizes().vec()));
+    }
+    return steps->output;
+  };
+  const std::optional<at::Tensor> base = contexts(k, v);
+  if (!base.has_value()) return false;
+  const std::vector<std::int64_t> keys =
+      affordable_keys(context, core_cost(context.config(), context.B(), context.T()));
+  for (const std::int64_t key : keys) {
+    at::Tensor changed_k = k.clone(), changed_v = v.clone();
+    changed_k.select(2, key).copy_(other_k.select(2, key));
+    changed_v.select(2, key).copy_(other_v.select(2, key));
+    judge.take(difference(*base, contexts(changed_k, changed_v).value()), key, /*diagonal_too=*/true, kRowAxes);
+  }
+  notes.push_back("core: " + describe_sample(keys.size(), context.T(), "keys") + " for every head and item");
+  return true;
+}
+
+/// Redraws one token at a time. The diagonal says nothing: x_j also moves q_j.
+void measure_layer(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+  const at::Tensor x = even_input(context);
+  const at::Tensor other = context.draw(x.sizes().vec(), Draw::kOtherInput);
+  const at::Tensor base = context.subject().forward(x);
+  const std::vector<std::int64_t> keys =
+      affordable_keys(context, forward_cost(context.config(), context.B(), context.T()));
+  for (const std::int64_t key : keys) {
+    KeyMoved together;
+    // A larger change only where a smaller one was lost in rounding: the output's bias may be large.
+    for (const double size : {1.0, 32.0, 1024.0}) {
+      at::Tensor changed = x.clone();
+      changed.select(1, key).copy_(other.select(1, key) * size);
+      const KeyMoved found = difference(base, context.subject().forward(changed));
+      together.moved = together.moved.defined() ? together.moved.logical_or(found.moved) : found.moved;
+      together.change = together.change.defined() ? at::maximum(together.change, found.change) : found.change;
+      if (!judge.still_unmoved(together, key, /*diagonal_too=*/false)) break;
+    }
+    judge.take(together, key, /*diagonal_too=*/false, {"batch", "query"});
+  }
+  notes.push_back("layer: " + describe_sample(keys.size(), context.T(), "tokens"));
+}
+
+}  // namespace
+
+CheckResult check_effective_mask(CheckContext& context) {
+  const at::NoGradGuard no_gradients;
+  MaskJudge judge(context);
+  std::vector<std::string> notes;
+  const bool core = measure_core(context, judge, notes);
+  if (!core && context.T() == 1) return not_applicable("T is 1, and the layer lets no k and v in");
+  if (!core) notes.emplace_back("q, k and v cannot be fed in, so the diagonal is not judged");
+  if (context.T() > 1) measure_layer(context, judge, notes);
+  return judge.result(notes);
+}
+
+}  // namespace attn

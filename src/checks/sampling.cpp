@@ -1,0 +1,45 @@
+#include "checks/sampling.h"
+
+#include <algorithm>
+#include <set>
+
+namespace attn {
+
+double forward_cost(const AttentionConfig& config, std::int64_t B, std::int64_t T) {
+  const double tokens = static_cast<double>(B) * static_cast<double>(T);
+  return 4.0 * tokens * static_cast<double>(config.d_model) * static_cast<double>(config.heads_width()) +
+         core_cost(config, B, T);
+}
+
+double core_cost(const AttentionConfig& config, std::int64_t B, std::int64_t T) {
+  const double pairs = static_cast<double>(B) * static_cast<double>(T) * static_cast<double>(T);
+  constexpr double kPasses = 6.0, kCostOfPass = 16.0;
+  return pairs *
+         (2.0 * static_cast<double>(config.heads_width()) + kPasses * kCostOfPass * static_cast<double>(config.H));
+}
+
+std::vector<std::int64_t> telling_places(std::int64_t first, std::int64_t last, double affordable) {
+  const std::int64_t all = std::max<std::int64_t>(0, last - first + 1);
+  std::set<std::int64_t> places;
+  const auto add = [&](std::int64_t place) {
+    if (first <= place && place <= last) places.insert(place);
+  };
+  if (static_cast<double>(all) <= affordable) {
+    for (std::int64_t place = first; place <= last; ++place) places.insert(place);
+    return {places.begin(), places.end()};
+  }
+  for (const std::int64_t place : {first, first + 1, first + 2, last, last / 2, last / 3 | 1, last / 5 | 1}) add(place);
+  for (std::int64_t power = 2; power <= last; power *= 2) {
+    for (const std::int64_t place : {power - 1, power, power + 1}) add(place);
+  }
+  const std::int64_t more = static_cast<std::int64_t>(affordable) - static_cast<std::int64_t>(places.size());
+  for (std::int64_t n = 0; n < more; ++n) add(first + (n * (last - first)) / more);
+  return {places.begin(), places.end()};
+}
+
+std::string describe_sample(std::size_t tried, std::int64_t all, const std::string& things) {
+  if (static_cast<std::int64_t>(tried) == all) return "all " + std::to_string(all) + " " + things;
+  return std::to_string(tried) + " of " + std::to_string(all) + " " + things;
+}
+
+}  // namespace attn
