@@ -1,5 +1,5 @@
 // determinism and dropout: how the layer behaves from one run to the next.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
@@ -141,7 +141,7 @@ CheckResult check_dropout(CheckContext& context) {
     without->train(false);
     add_bits(findings, "eval", before, without->forward(context.x()), "eval is not the layer with dropout 0");
   }
-  torch::manual_seed(context.run().seed);  // dropout draws from LibTorch's own generator
+  at::manual_seed(context.run().seed);  // dropout draws from LibTorch's own generator
   judge_training(context, findings, before);
   subject.train(false);
   add_bits(findings, "eval after training", subject.forward(context.x()), before,

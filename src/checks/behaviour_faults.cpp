@@ -1,5 +1,5 @@
 // Faults that show from one run to the next.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 #include "checks/comparison.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Faults of dropout.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "checks/fault.h"
 

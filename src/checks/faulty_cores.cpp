@@ -1,6 +1,6 @@
 #include "checks/faulty_cores.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 namespace attn {
 

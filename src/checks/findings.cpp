@@ -37,7 +37,8 @@ void Findings::count(const std::string& what, const Comparison& comparison) {
   compared_ += comparison.compared;
   wrong_ += comparison.wrong;
   if (comparison.non_finite > 0) {
-    fail(std::to_string(comparison.non_finite) + " values are not finite" + (what.empty() ? "" : " in " + what));
+    const std::string values = comparison.non_finite == 1 ? " value is" : " values are";
+    fail(std::to_string(comparison.non_finite) + values + " not finite" + (what.empty() ? "" : " in " + what));
   }
   if (where_first_.empty()) where_first_ = with_label(what, comparison.where_first);
 }

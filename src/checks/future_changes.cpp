@@ -1,6 +1,6 @@
 #include "checks/future_changes.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Faults of the backward pass alone: every output is right.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <utility>

@@ -1,5 +1,5 @@
 // Faults of splitting into heads and of putting them together again.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "attention/heads.h"
 #include "checks/fault.h"

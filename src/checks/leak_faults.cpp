@@ -1,6 +1,6 @@
 // One pair of query and key, of one head and batch item, that the mask does not hide; and what else crosses the
 // mask in small portions.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "checks/fault.h"
 #include "checks/faulty_cores.h"

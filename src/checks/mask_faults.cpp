@@ -1,5 +1,5 @@
 // Faults of the mask, and of what it hides.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <limits>
 

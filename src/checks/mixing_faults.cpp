@@ -1,5 +1,5 @@
 // Faults that mix what should stay apart: tokens, items, lengths.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Faults of single numbers and of the kind of result.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <stdexcept>

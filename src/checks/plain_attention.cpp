@@ -1,6 +1,7 @@
 #include "checks/plain_attention.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,7 @@ std::vector<double> numbers_of(const at::Tensor& tensor) {
 }
 
 at::Tensor tensor_of(const std::vector<double>& numbers, at::IntArrayRef sizes) {
-  return torch::tensor(numbers, at::kDouble).view(sizes);
+  return at::tensor(numbers, at::kDouble).view(sizes);
 }
 
 /// One (batch, head) pair, each tensor (1, 1, T, d_k).

@@ -1,5 +1,5 @@
 // Faults of the projections: which numbers become queries, keys, values and outputs.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "attention/distinct.h"
 #include "attention/heads.h"

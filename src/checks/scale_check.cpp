@@ -1,5 +1,5 @@
 // scale: what the raw dot products are multiplied by, recovered from the scores themselves.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>

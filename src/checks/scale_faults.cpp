@@ -1,5 +1,5 @@
 // Faults of the factor between dot products and scores.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 

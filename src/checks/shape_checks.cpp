@@ -1,5 +1,5 @@
 // shapes and finite: what every step and gradient must look like, whatever its numbers are.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "checks/check_context.h"
 #include "checks/number_format.h"

@@ -1,5 +1,5 @@
 // Faults of the step from scores to weights.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // row-sums, masked-weights, first-token: what the attention weights must be, seen from the weights themselves.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 
