@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "render/colormap.h"
 #include "render/font.h"
@@ -18,6 +20,10 @@ constexpr Rgb kFrame{150, 150, 156};
 constexpr std::int64_t kSmallestHatchedCell = 8;
 constexpr std::int64_t kHatchDistance = 8;
 constexpr std::int64_t kTickLength = 4;
+constexpr std::int64_t kLargestTinyCell = 6;  ///< a marked cell of this side or less may be overlooked.
+constexpr std::int64_t kMostRings = 64;       ///< more of them would hide the map; so many cells are seen without.
+constexpr std::int64_t kRingDistance = 5;
+constexpr std::int64_t kRingWidth = 2;
 
 // Values that may not be looked at, or all of them where nothing is masked.
 bool is_visible(const std::vector<bool>& visible, std::int64_t index) {
@@ -42,12 +48,43 @@ void fill_masked(Image& image, PixelPosition corner, std::int64_t side) {
   }
 }
 
+// A square frame with a cell in its middle.
+void paint_ring(Image& image, PixelPosition corner, std::int64_t cell, Rgb color) {
+  const std::int64_t reach = kRingDistance + kRingWidth;
+  const std::int64_t side = cell + 2 * reach;
+  const std::int64_t left = corner.x - reach;
+  const std::int64_t top = corner.y - reach;
+  image.fill_rectangle(left, top, side, kRingWidth, color);
+  image.fill_rectangle(left, top + side - kRingWidth, side, kRingWidth, color);
+  image.fill_rectangle(left, top, kRingWidth, side, color);
+  image.fill_rectangle(left + side - kRingWidth, top, kRingWidth, side, color);
+}
+
+// Few tiny marked cells get a frame round each; the cells themselves keep their size and place.
+void paint_rings(Image& image, const HeatmapLayout& layout, std::int64_t panel, const Matrix& values,
+                 const std::vector<HeatmapCategory>& categories) {
+  if (categories.empty() || layout.cell > kLargestTinyCell) return;
+  std::vector<std::pair<PixelPosition, Rgb>> rings;
+  for (std::int64_t row = 0; row < layout.rows; ++row) {
+    for (std::int64_t col = 0; col < layout.cols; ++col) {
+      const HeatmapCategory& category = categories[static_cast<std::size_t>(values.at(row, col))];
+      if (!category.marked) continue;
+      if (std::ssize(rings) == kMostRings) return;
+      rings.emplace_back(layout.cell_origin(panel, row, col), category.color);
+    }
+  }
+  for (const auto& [corner, color] : rings) paint_ring(image, corner, layout.cell, color);
+}
+
 void paint_map(Image& image, const HeatmapLayout& layout, std::int64_t index, const Matrix& values,
                const HeatmapOptions& options) {
   for (std::int64_t row = 0; row < layout.rows; ++row) {
     for (std::int64_t col = 0; col < layout.cols; ++col) {
       const PixelPosition corner = layout.cell_origin(index, row, col);
-      if (is_visible(options.visible, row * layout.cols + col)) {
+      if (!options.categories.empty()) {
+        const auto category = static_cast<std::size_t>(values.at(row, col));
+        image.fill_rectangle(corner.x, corner.y, layout.cell, layout.cell, options.categories[category].color);
+      } else if (is_visible(options.visible, row * layout.cols + col)) {
         image.fill_rectangle(corner.x, corner.y, layout.cell, layout.cell,
                              cell_color(values.at(row, col), true, options.scale));
       } else {
@@ -56,6 +93,7 @@ void paint_map(Image& image, const HeatmapLayout& layout, std::int64_t index, co
     }
   }
   frame(image, layout.cell_origin(index, 0, 0), layout.cols * layout.cell, layout.rows * layout.cell);
+  paint_rings(image, layout, index, values, options.categories);
 }
 
 // Text whose capitals are centred on the row y.
@@ -109,7 +147,7 @@ void paint_bar(Image& image, const HeatmapLayout& layout) {
     const double share = 1.0 - (static_cast<double>(y) + 0.5) / static_cast<double>(layout.bar_height);
     image.fill_rectangle(layout.bar.x, layout.bar.y + y, kBarWidth, 1, viridis(share));
   }
-  frame(image, layout.bar, kBarWidth, layout.bar_height);
+  if (layout.bar_height > 0) frame(image, layout.bar, kBarWidth, layout.bar_height);
   for (const BarTick& tick : layout.bar_ticks) {
     image.fill_rectangle(layout.bar.x + kBarWidth + 1, tick.y, kTickLength, 1, kFrame);
     draw_text_at_row(image, text_x, tick.y, tick.text, kInk, kTextZoom);

@@ -23,10 +23,20 @@ struct HeatmapPanel {
   std::string title;               ///< "head 2", in an overview.
 };
 
+/// A map can show kinds in place of numbers.
+struct HeatmapCategory {
+  Rgb color;
+  std::string name;     ///< for the legend.
+  bool marked = false;  ///< must not be missed: a frame is drawn round such cells where they are few and tiny.
+};
+
 struct HeatmapOptions {
   std::string title;     ///< layer facts, above the picture, wrapped where it is wider.
   std::string subtitle;  ///< below it: what is shown, and its scale.
   ColorScale scale;
+  /// Not empty: a cell's value is the number of its category, and a legend of all of them stands in place of the colour
+  /// bar.
+  std::vector<HeatmapCategory> categories;
   std::vector<bool> visible;              ///< T_q * T_k; empty: all visible.
   std::vector<std::string> query_labels;  ///< T_q words. Empty: positions, aligned to the last key: row i of T_q is
                                           ///< position i + (T_k - T_q), or i where there are more queries than keys.

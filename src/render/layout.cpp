@@ -44,13 +44,26 @@ void check_arguments(const std::vector<HeatmapPanel>& panels, const HeatmapOptio
       !has_length(options.key_labels.size(), cols)) {
     throw std::invalid_argument("the mask or the labels of a heatmap do not fit its shape");
   }
+  const auto count = static_cast<double>(options.categories.size());
+  for (const HeatmapPanel& panel : panels) {
+    if (options.categories.empty()) break;
+    for (const double value : panel.values->values) {
+      if (!(value >= 0.0 && value < count)) throw std::invalid_argument("a cell of a heatmap without a category");
+    }
+  }
   const ColorScale& scale = options.scale;
   if (!std::isfinite(scale.low) || !std::isfinite(scale.high) || !(scale.low < scale.high)) {
     throw std::invalid_argument("a colour scale without a range");
   }
 }
 
-std::vector<LegendEntry> legend_of(const std::vector<HeatmapPanel>& panels, const std::vector<bool>& visible) {
+std::vector<LegendEntry> legend_of(const std::vector<HeatmapPanel>& panels, const HeatmapOptions& options) {
+  const std::vector<bool>& visible = options.visible;
+  if (!options.categories.empty()) {
+    std::vector<LegendEntry> entries;
+    for (const HeatmapCategory& category : options.categories) entries.push_back({category.color, category.name});
+    return entries;
+  }
   bool nan = false;
   bool infinity = false;
   for (const HeatmapPanel& panel : panels) {
@@ -93,13 +106,17 @@ std::vector<BarTick> bar_ticks_of(const HeatmapLayout& layout, const ColorScale&
   return ticks;
 }
 
-// The colour bar is as high as the first map with the legend below it; returns the pixels that both take across.
-std::int64_t place_bar(HeatmapLayout& layout, const ColorScale& scale) {
+// The colour bar is as high as the first map with the legend below it; categories have a legend only. Returns the
+// pixels that both take across.
+std::int64_t place_bar(HeatmapLayout& layout, const HeatmapOptions& options) {
   const auto entries = static_cast<std::int64_t>(layout.legend.size());
   const std::int64_t legend_height = entries == 0 ? 0 : kLineHeight / 2 + entries * kLineHeight;
-  layout.bar_height = std::max(layout.rows * layout.cell - legend_height, kSmallestBar);
-  layout.bar_ticks = bar_ticks_of(layout, scale);
-  layout.legend_y = layout.bar.y + layout.bar_height + kLineHeight / 2;
+  layout.legend_y = layout.bar.y;
+  if (options.categories.empty()) {
+    layout.bar_height = std::max(layout.rows * layout.cell - legend_height, kSmallestBar);
+    layout.bar_ticks = bar_ticks_of(layout, options.scale);
+    layout.legend_y += layout.bar_height + kLineHeight / 2;
+  }
   std::int64_t text = 0;
   for (const BarTick& tick : layout.bar_ticks) text = std::max(text, text_width(tick.text, kTextZoom));
   for (const LegendEntry& entry : layout.legend) text = std::max(text, text_width(entry.text, kTextZoom));
@@ -132,7 +149,7 @@ HeatmapLayout layout_with(std::int64_t panel_columns, const std::vector<HeatmapP
                                      text_width(kQueryAxis, kTextZoom) + kCornerGap);
   layout.first_map.x = kMargin + left;
   layout.bar.x = layout.first_map.x + (panel_columns - 1) * layout.stride_x + panel_width + kBarGap;
-  const std::int64_t bar_across = place_bar(layout, options.scale);
+  const std::int64_t bar_across = place_bar(layout, options);
 
   const std::int64_t content = layout.bar.x + bar_across - kMargin;
   const std::int64_t title_width = std::max(
@@ -146,7 +163,7 @@ HeatmapLayout layout_with(std::int64_t panel_columns, const std::vector<HeatmapP
   layout.head_height = std::max(layout.key_label_height + kLabelGap + panel_title, kCornerHeight);
   layout.first_map.y = kMargin + lines * kLineHeight + kLineHeight / 2 + layout.head_height;
   layout.bar.y = layout.first_map.y;
-  place_bar(layout, options.scale);
+  place_bar(layout, options);
   const auto entries = static_cast<std::int64_t>(layout.legend.size());
   const std::int64_t maps_end = layout.first_map.y + (panel_rows - 1) * layout.stride_y + map_height;
   layout.width = title_width + 2 * kMargin;
@@ -178,7 +195,7 @@ std::int64_t cell_size(std::int64_t rows, std::int64_t cols, std::int64_t panel_
 HeatmapLayout layout_of(const std::vector<HeatmapPanel>& panels, const HeatmapOptions& options, bool overview) {
   check_arguments(panels, options);
   const auto count = static_cast<std::int64_t>(panels.size());
-  const std::vector<LegendEntry> legend = legend_of(panels, options.visible);
+  const std::vector<LegendEntry> legend = legend_of(panels, options);
   HeatmapLayout layout = layout_with(grid_columns(count), panels, options, overview, legend);
   while (layout.width > kMaxImageSide && layout.panel_columns > 1) {
     layout = layout_with(layout.panel_columns - 1, panels, options, overview, legend);

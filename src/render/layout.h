@@ -61,7 +61,7 @@ struct HeatmapLayout {
   std::int64_t head_height = 0;  ///< pixels that labels, axis names and panel titles take above the topmost maps.
 
   PixelPosition bar;
-  std::int64_t bar_height = 0;
+  std::int64_t bar_height = 0;  ///< 0: no bar, the legend stands in its place.
   std::vector<BarTick> bar_ticks;
   std::vector<LegendEntry> legend;
   std::int64_t legend_y = 0;
@@ -77,7 +77,8 @@ std::int64_t grid_columns(std::int64_t panels);
 std::int64_t cell_size(std::int64_t rows, std::int64_t cols, std::int64_t panel_columns);
 
 /// Throws ShapeError for maps with no cell, ConfigError when the picture would have a side over kMaxImageSide.
-/// std::invalid_argument, the caller's fault: panels of several shapes, words or `visible` of another length.
+/// std::invalid_argument, the caller's fault: panels of several shapes, words or `visible` of another length, a value
+/// that is no category.
 HeatmapLayout layout_of(const std::vector<HeatmapPanel>& panels, const HeatmapOptions& options, bool overview);
 
 }  // namespace attn

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "render/colormap.h"
 #include "render/layout.h"
@@ -289,6 +290,75 @@ TEST(RangeOf, IsWidenedWhereAllValuesAreEqual) {
     EXPECT_LT(range.low, value);
     EXPECT_GT(range.high, value);
     EXPECT_EQ(cell_color(value, true, range), viridis(0.5)) << value;
+  }
+}
+
+// Categories: kinds in place of numbers.
+constexpr Rgb kCalm{200, 210, 220};
+constexpr Rgb kAlarm{214, 24, 40};
+
+HeatmapOptions with_categories() {
+  HeatmapOptions options;
+  options.title = "a map";
+  options.categories = {{kCalm, "calm", false}, {kAlarm, "alarm", true}};
+  return options;
+}
+
+Matrix calm_but_for_one(std::int64_t length, std::int64_t row, std::int64_t col) {
+  Matrix values{length, length, std::vector<double>(static_cast<std::size_t>(length * length), 0.0)};
+  values.at(row, col) = 1.0;
+  return values;
+}
+
+TEST(Categories, GiveEachCellItsColorAndNoOther) {
+  const Matrix values = calm_but_for_one(5, 3, 1);
+  const HeatmapPanel panel{&values, ""};
+  const Picture picture{draw_heatmap(panel, with_categories()), heatmap_cell_grid(panel, with_categories())};
+  for (std::int64_t row = 0; row < 5; ++row) {
+    for (std::int64_t col = 0; col < 5; ++col) {
+      EXPECT_TRUE(all_are(picture.cell(row, col), row == 3 && col == 1 ? kAlarm : kCalm)) << row << ", " << col;
+    }
+  }
+}
+
+TEST(Categories, HaveALegendInPlaceOfTheColorBar) {
+  const Matrix values = calm_but_for_one(5, 3, 1);
+  const HeatmapLayout layout = layout_of({{&values, ""}}, with_categories(), false);
+  EXPECT_EQ(layout.bar_height, 0);
+  ASSERT_EQ(layout.legend.size(), 2u);
+  EXPECT_EQ(layout.legend[1].color, kAlarm);
+  EXPECT_EQ(layout.legend[1].text, "alarm");
+  EXPECT_EQ(layout.legend_y, layout.first_map.y);
+  EXPECT_LE(layout.legend_y + 2 * kLineHeight + kMargin, layout.height + kLineHeight);
+}
+
+TEST(Categories, ATinyMarkedCellHasARingThatLeavesItsNeighboursAlone) {
+  const Matrix values = calm_but_for_one(400, 200, 100);
+  const HeatmapPanel panel{&values, ""};
+  const Picture picture{draw_heatmap(panel, with_categories()), heatmap_cell_grid(panel, with_categories())};
+  ASSERT_EQ(picture.grid.cell, 1);
+  EXPECT_EQ(picture.cell(200, 100).front(), kAlarm);
+  for (const std::int64_t step : {-1, 1}) {
+    EXPECT_EQ(picture.cell(200 + step, 100).front(), kCalm);
+    EXPECT_EQ(picture.cell(200, 100 + step).front(), kCalm);
+  }
+  EXPECT_EQ(picture.cell(200 - 6, 100).front(), kAlarm);
+  EXPECT_GT(count_color(picture.image, kAlarm), 100);
+}
+
+TEST(Categories, ManyMarkedCellsHaveNoRings) {
+  Matrix values = calm_but_for_one(400, 200, 100);
+  for (std::int64_t col = 0; col < 200; ++col) values.at(10, col) = 1.0;
+  const HeatmapPanel panel{&values, ""};
+  const Picture picture{draw_heatmap(panel, with_categories()), heatmap_cell_grid(panel, with_categories())};
+  EXPECT_EQ(picture.cell(200 - 6, 100).front(), kCalm);
+}
+
+TEST(Categories, RefuseAValueThatIsNone) {
+  Matrix values = calm_but_for_one(3, 1, 1);
+  for (const double value : {2.0, -1.0, kNan}) {
+    values.at(0, 0) = value;
+    EXPECT_THROW(draw_heatmap({&values, ""}, with_categories()), std::invalid_argument) << value;
   }
 }
 
