@@ -45,7 +45,7 @@ std::string input_facts(const RunConfig& config) {
 }
 
 void write_run_facts(std::ostream& out, std::string_view what, const RunConfig& config, int threads,
-                     const std::string& torch_version, bool color) {
+                     const std::string& torch_version, bool color, const std::vector<RunFact>& more) {
   const std::string weights =
       config.weights ? "from " + printable(config.weights->filename().string()) : "drawn from the seed";
   out << heading(std::string(what), color) << " of " << printable(config.source_name) << "\n\n"
@@ -54,7 +54,9 @@ void write_run_facts(std::ostream& out, std::string_view what, const RunConfig& 
       << "  input    " << input_facts(config) << '\n'
       << "  run      " << config.device << ", " << to_string(config.dtype) << ", seed " << config.seed << ", "
       << threads << (threads == 1 ? " thread" : " threads") << ", LibTorch " << torch_version << '\n'
-      << "  weights  " << weights << "\n\n";
+      << "  weights  " << weights << '\n';
+  for (const RunFact& fact : more) out << "  " << padded(fact.name, 7) << "  " << printable(fact.words) << '\n';
+  out << '\n';
 }
 
 std::string heading(const std::string& text, bool color) { return color ? "\x1b[1m" + text + "\x1b[0m" : text; }

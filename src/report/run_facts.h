@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/run_config.h"
 
@@ -18,9 +19,15 @@ std::string shape_facts(const RunConfig& config);
 /// "text, tokenized by words", "random".
 std::string input_facts(const RunConfig& config);
 
-/// The title line and a line each for layer, shape, input and run, then an empty one. `what`: "trace".
+/// One more line of facts: "sweep", "dtype=float64".
+struct RunFact {
+  std::string name;  ///< of at most 7 letters.
+  std::string words;
+};
+
+/// The title line and a line each for layer, shape, input and run, and `more`, then an empty one. `what`: "trace".
 void write_run_facts(std::ostream& out, std::string_view what, const RunConfig& config, int threads,
-                     const std::string& torch_version, bool color);
+                     const std::string& torch_version, bool color, const std::vector<RunFact>& more = {});
 
 /// Bold on a terminal.
 std::string heading(const std::string& text, bool color);

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <iosfwd>
+#include <vector>
 
-#include "checks/check.h"
+#include "report/verify_run.h"
 #include "trace/attention_trace.h"
 
 namespace attn {
@@ -17,7 +18,10 @@ struct TextOptions {
 /// Header, one line a step, forward then backward, summary.
 void write_text(std::ostream& out, const AttentionTrace& trace, const TextOptions& options);
 
-/// One line a check, details under failures, one line of verdict.
-void write_text(std::ostream& out, const VerifyResult& result, const TextOptions& options);
+/// One line a check, details under failures, one line of verdict. Of a self-test a table of the planted faults.
+void write_text(std::ostream& out, const VerifyRun& run, const TextOptions& options);
+
+/// Several: what is wrong in each (with `verbose` everything), then a table with a line a run, and one line of verdict.
+void write_text(std::ostream& out, const std::vector<VerifyRun>& runs, const TextOptions& options);
 
 }  // namespace attn

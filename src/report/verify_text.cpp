@@ -1,112 +1,67 @@
 // A verification for people: a line a check; numbers and places where they are needed.
-#include <algorithm>
 #include <ostream>
-#include <string_view>
 
 #include "core/text.h"
+#include "report/check_lines.h"
 #include "report/run_facts.h"
+#include "report/runs_text.h"
 #include "report/table.h"
 #include "report/text_report.h"
-#include "report/verdict.h"
 
 namespace attn {
 namespace {
 
-constexpr std::size_t kStatusWidth = 5;   ///< "error"
-constexpr std::size_t kDetailIndent = 9;  ///< below a check's name.
+/// A whole report of one run.
+struct RunText {
+  std::ostream& out;
+  const VerifyRun& run;
+  const TextOptions& options;
 
-std::string_view status_color(CheckStatus status) {
-  switch (status) {
-    case CheckStatus::kPass:
-      return "\x1b[32m";
-    case CheckStatus::kFail:
-      return "\x1b[31m";
-    case CheckStatus::kNotApplicable:
-      return "\x1b[2m";
-    case CheckStatus::kError:
-      return "\x1b[35m";
+  void operator()(const RunError& error) const { write_error_line(out, error); }
+
+  void operator()(const VerifyResult& result) const {
+    std::vector<RunFact> more;
+    if (!run.sweep.empty()) more.push_back({"sweep", join(run.sweep)});
+    if (!result.fault.empty()) more.push_back({"fault", result.fault + ", planted on purpose into this layer"});
+    write_run_facts(out, "verify", result.config, result.threads, result.torch_version, options.color, more);
+    const std::size_t width = name_width(result.checks);
+    for (const CheckResult& check : result.checks) write_check(out, check, width, options);
+    out << '\n'
+        << heading(to_string(verdict(run)), options.color) << ": " << result.count(CheckStatus::kPass) << " pass, "
+        << result.count(CheckStatus::kFail) << " fail, " << result.count(CheckStatus::kNotApplicable) << " n/a, "
+        << result.count(CheckStatus::kError) << " error\n";
+    write_explanations(out, result, "");
   }
-  return "";
-}
 
-std::string status_word(CheckStatus status, bool color) {
-  const std::string word = padded(to_string(status), kStatusWidth);
-  return color ? std::string(status_color(status)) + word + "\x1b[0m" : word;
-}
-
-std::string count(std::int64_t number) { return format_count(static_cast<std::uint64_t>(number)); }
-
-/// "largest difference: 3.1e-07, limit 1e-06, 12,800 compared".
-std::string figures(const CheckResult& check) {
-  std::vector<std::string> parts;
-  if (check.measured) {
-    const std::string unit = check.unit.empty() ? "measured" : check.unit;
-    parts.push_back(unit + ": " + format_number(*check.measured, 3));
+  void operator()(const SelfTestResult& result) const {
+    std::vector<RunFact> more;
+    if (!run.sweep.empty()) more.push_back({"sweep", join(run.sweep)});
+    write_run_facts(out, "self-test", result.config, result.threads, result.torch_version, options.color, more);
+    write_self_test(out, result, options);
+    out << '\n' << heading(to_string(verdict(run)), options.color) << ": " << self_test_counts(result) << '\n';
   }
-  if (check.limit) parts.push_back("limit " + format_number(*check.limit, 3));
-  if (check.compared > 0) parts.push_back(count(check.compared) + " compared");
-  return join(parts);
-}
-
-/// The numbers of a pass; for anything else what happened.
-std::string headline(const CheckResult& check) {
-  const bool words_first = check.status != CheckStatus::kPass;
-  const std::string numbers = figures(check);
-  if (words_first) return check.detail.empty() ? numbers : check.detail;
-  return numbers.empty() ? check.detail : numbers;
-}
-
-void write_detail(std::ostream& out, const std::string& text) { out << wrapped(printable(text), kDetailIndent); }
-
-void write_detail(std::ostream& out, const std::string& name, const std::string& text) {
-  if (!text.empty()) write_detail(out, name + " " + text);
-}
-
-/// How large the error is, against which limit, and where it is.
-void write_failure(std::ostream& out, const CheckResult& check) {
-  if (check.measured && check.limit) {
-    const std::string unit = check.unit.empty() ? "" : " (" + check.unit + ")";
-    write_detail(out, "measured",
-                 format_number(*check.measured, 6) + unit + ", limit " + format_number(*check.limit, 6));
-  }
-  write_detail(out, "limit is", check.limit_reason);
-  if (check.compared > 0)
-    write_detail(out, "outside", count(check.wrong) + " of " + count(check.compared) + " compared");
-  write_detail(out, "first at", check.where_first);
-  write_detail(out, "worst at", check.where_worst);
-}
-
-void write_check(std::ostream& out, const CheckResult& check, std::size_t name_width, const TextOptions& options) {
-  const std::string said = headline(check);
-  const std::size_t indent = 2 + kStatusWidth + 2 + name_width + 2;
-  out << "  " << status_word(check.status, options.color) << "  ";
-  if (said.empty()) {
-    out << check.name << '\n';
-  } else {
-    out << padded(check.name, name_width) << "  " << wrapped(printable(said), indent).substr(indent);
-  }
-  if (check.status == CheckStatus::kFail) write_failure(out, check);
-  if (!options.verbose) return;
-  if (check.status == CheckStatus::kPass) {
-    if (!check.detail.empty() && check.detail != said) write_detail(out, check.detail);
-    write_detail(out, "limit is", check.limit_reason);
-  }
-  write_detail(out, "took", format_number(check.seconds, 3) + " s");
-}
+};
 
 }  // namespace
 
-void write_text(std::ostream& out, const VerifyResult& result, const TextOptions& options) {
-  write_run_facts(out, "verify", result.config, result.threads, result.torch_version, options.color);
-  std::size_t name_width = 0;
-  for (const CheckResult& check : result.checks) name_width = std::max(name_width, display_width(check.name));
-  for (const CheckResult& check : result.checks) write_check(out, check, name_width, options);
+void write_explanations(std::ostream& out, const VerifyResult& result, const std::string& indent) {
+  if (!result.explained_by.empty()) out << indent << "explained by: " << printable(result.explained_by) << '\n';
+  if (result.fault.empty()) return;
+  std::vector<std::string> caught_by;
+  for (const CheckResult& check : result.checks) {
+    if (check.status == CheckStatus::kFail) caught_by.push_back(check.name);
+  }
+  const std::string said = caught_by.empty() ? "noticed by no check" : "caught by " + join(caught_by);
+  out << wrapped("planted fault " + result.fault + ": " + said, indent.size());
+}
 
-  const std::string words = to_string(verdict(result));
-  out << '\n'
-      << heading(words, options.color) << ": " << result.count(CheckStatus::kPass) << " pass, "
-      << result.count(CheckStatus::kFail) << " fail, " << result.count(CheckStatus::kNotApplicable) << " n/a, "
-      << result.count(CheckStatus::kError) << " error\n";
+void write_error_line(std::ostream& out, const RunError& error) {
+  out << "  " << status_word(CheckStatus::kError, false) << "  "
+      << wrapped(printable(error.message), kDetailIndent).substr(kDetailIndent);
+}
+
+void write_text(std::ostream& out, const VerifyRun& run, const TextOptions& options) {
+  std::visit(RunText{out, run, options}, run.outcome);
 }
 
 }  // namespace attn

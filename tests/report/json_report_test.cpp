@@ -65,8 +65,8 @@ TEST(Json, OfAVerificationCountsAndJudges) {
   CheckResult check = make_check("causality", CheckStatus::kFail, "moved");
   check.measured = kNan;
   check.where_first = "(batch 0, query 2)";
-  const json record = json::parse(
-      to_json_text(testing::make_verify_result({check, make_check("dropout", CheckStatus::kNotApplicable)})));
+  const json record = json::parse(to_json_text(
+      testing::make_run(testing::make_verify_result({check, make_check("dropout", CheckStatus::kNotApplicable)}))));
   EXPECT_EQ(record["checks"][0]["config"], "small.json");
   EXPECT_EQ(record["checks"][0]["dtype"], "float32");
   EXPECT_EQ(record["checks"][0]["status"], "fail");
@@ -75,6 +75,60 @@ TEST(Json, OfAVerificationCountsAndJudges) {
   EXPECT_EQ(record["checks"][0]["where"]["first"], "(batch 0, query 2)");
   EXPECT_EQ(record["checks"][1]["status"], "n/a");
   EXPECT_EQ(record["summary"], json({{"verdict", "failed"}, {"pass", 0}, {"fail", 1}, {"n/a", 1}, {"error", 0}}));
+}
+
+TEST(Json, OfAVerificationCarriesFaultExplanationAndMap) {
+  CheckResult check = make_check("effective-mask", CheckStatus::kFail);
+  check.map = DependencyMap{2,
+                            3,
+                            {PairState::kVisible, PairState::kLeak, PairState::kHidden, PairState::kVisible,
+                             PairState::kHiddenWrong, PairState::kUnjudged}};
+  VerifyResult result = testing::make_verify_result({check, make_check("shapes", CheckStatus::kPass)});
+  result.fault = "mask-shift";
+  result.explained_by = "mask shifted by +1";
+  const json record = json::parse(to_json_text(testing::make_run(result, {"dtype=float64"})));
+  EXPECT_EQ(record["fault"], "mask-shift");
+  EXPECT_EQ(record["explained_by"], "mask shifted by +1");
+  EXPECT_EQ(record["quick"], false);
+  EXPECT_EQ(record["sweep"], json({"dtype=float64"}));
+  EXPECT_EQ(record["checks"][0]["map"], json({{"queries", 2}, {"keys", 3}, {"rows", {"vL.", "vH?"}}}));
+  EXPECT_FALSE(record["checks"][1].contains("map"));
+}
+
+TEST(Json, OfSeveralRunsHoldsEachAndTheirErrors) {
+  const json record = json::parse(to_json_text(
+      std::vector<VerifyRun>{testing::make_run(testing::make_verify_result({make_check("a", CheckStatus::kPass)})),
+                             testing::make_broken_run("bad.json", "bad.json: /H: no")}));
+  EXPECT_EQ(record["kind"], "verify_runs");
+  EXPECT_EQ(record["runs"][0]["kind"], "verify");
+  EXPECT_EQ(
+      record["runs"][1],
+      json({{"source", "bad.json"}, {"sweep", json::array()}, {"error", "bad.json: /H: no"}, {"exit_status", 2}}));
+  EXPECT_EQ(record["summary"], json({{"verdict", "the config is wrong"},
+                                     {"runs", 2},
+                                     {"passed", 1},
+                                     {"failed", 0},
+                                     {"incomplete", 0},
+                                     {"not_run", 1}}));
+}
+
+TEST(Json, OfASelfTestSaysWhatBecameOfEachFault) {
+  SelfTestResult result =
+      testing::make_self_test({testing::make_fault("caught", "scale"), testing::make_fault("survivor", ""),
+                               testing::make_fault("missed", "scale"), testing::make_fault("none", "")});
+  result.faults[0].measured = kInfinity;
+  result.faults[2].missed_by = {"row-sums"};
+  result.faults[3].not_applicable = "H is 1";
+  const json record = json::parse(to_json_text(testing::make_self_test_run(result)));
+  EXPECT_EQ(record["kind"], "self_test");
+  EXPECT_EQ(record["faults"][0]["status"], "caught");
+  EXPECT_EQ(record["faults"][0]["measured"], "inf");
+  EXPECT_EQ(record["faults"][1]["status"], "survived");
+  EXPECT_EQ(record["faults"][2]["status"], "missed");
+  EXPECT_EQ(record["faults"][3]["status"], "n/a");
+  EXPECT_EQ(
+      record["summary"],
+      json({{"verdict", "failed"}, {"planted", 3}, {"caught", 1}, {"survived", 2}, {"n/a", 1}, {"false_alarms", 0}}));
 }
 
 TEST(Json, OfPicturesSaysWhatEachFileShows) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "checks/check.h"
+#include "report/verify_run.h"
 #include "trace/attention_trace.h"
 
 namespace attn::testing {
@@ -68,5 +68,33 @@ inline VerifyResult make_verify_result(std::vector<CheckResult> checks) {
   result.checks = std::move(checks);
   return result;
 }
+
+inline VerifyRun make_run(VerifyResult result, std::vector<std::string> sweep = {}) {
+  const std::string source = result.config.source_name;
+  return {source, std::move(sweep), false, std::move(result)};
+}
+
+inline VerifyRun make_broken_run(std::string source, std::string message, int exit_status = 2) {
+  return {std::move(source), {}, false, RunError{std::move(message), exit_status}};
+}
+
+/// A fault that a check caught; with other words, one that survived, was missed or changes nothing.
+inline FaultVerdict make_fault(std::string name, std::string caught_by) {
+  FaultVerdict fault;
+  fault.name = std::move(name);
+  fault.caught_by = std::move(caught_by);
+  return fault;
+}
+
+inline SelfTestResult make_self_test(std::vector<FaultVerdict> faults) {
+  SelfTestResult result;
+  result.config = small_config();
+  result.torch_version = "2.13.0";
+  result.threads = 1;
+  result.faults = std::move(faults);
+  return result;
+}
+
+inline VerifyRun make_self_test_run(SelfTestResult result) { return {"small.json", {}, false, std::move(result)}; }
 
 }  // namespace attn::testing

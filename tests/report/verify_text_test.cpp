@@ -17,7 +17,7 @@ using testing::make_verify_result;
 
 std::string text_of(const VerifyResult& result, const TextOptions& options = {}) {
   std::ostringstream out;
-  write_text(out, result, options);
+  write_text(out, testing::make_run(result), options);
   return out.str();
 }
 
@@ -98,6 +98,28 @@ TEST(VerifyText, ColorsTheStatusOnly) {
   const VerifyResult result = make_verify_result({make_check("shapes", CheckStatus::kPass, "fine")});
   EXPECT_FALSE(has(text_of(result), "\x1b"));
   EXPECT_TRUE(has(text_of(result, {.color = true}), "\x1b[32mpass \x1b[0m  shapes"));
+}
+
+TEST(VerifyText, NamesTheMistakeThatExplainsAFailure) {
+  VerifyResult result = make_verify_result({failed_causality()});
+  EXPECT_FALSE(has(text_of(result), "explained by"));
+  result.explained_by = "mask shifted by +1";
+  EXPECT_TRUE(has(text_of(result), "0 error\nexplained by: mask shifted by +1\n"));
+}
+
+TEST(VerifyText, SaysThatAPlantedFaultWasJudgedAndWhetherItWasCaught) {
+  VerifyResult result = make_verify_result({failed_causality()});
+  result.fault = "mask-shift";
+  EXPECT_TRUE(has(text_of(result), "  fault    mask-shift, planted on purpose into this layer\n"));
+  EXPECT_TRUE(has(text_of(result), "planted fault mask-shift: caught by causality\n"));
+  result.checks[0].status = CheckStatus::kPass;
+  EXPECT_TRUE(has(text_of(result), "planted fault mask-shift: noticed by no check\n"));
+}
+
+TEST(VerifyText, NamesTheSweep) {
+  std::ostringstream out;
+  write_text(out, testing::make_run(make_verify_result({}), {"T=3", "dtype=float64"}), {});
+  EXPECT_TRUE(has(out.str(), "  sweep    T=3, dtype=float64\n")) << out.str();
 }
 
 TEST(Verdict, FailureOutranksErrorAndErrorOutranksPass) {
