@@ -26,7 +26,9 @@ void append_entry(std::string& text, const std::string& left, std::size_t width,
 }  // namespace
 
 std::string Command::help() const {
-  std::string text = "usage: attn-cli " + name_ + (argument_ ? " [" + argument_->names + "]" : "") + " [options]\n\n";
+  const std::string argument =
+      argument_ ? " [" + argument_->names + (takes_many_arguments() ? "...]" : "]") : std::string();
+  std::string text = "usage: attn-cli " + name_ + argument + " [options]\n\n";
   text += texts_.purpose + "\n";
   if (!texts_.details.empty()) text += "\n" + texts_.details + "\n";
 
@@ -54,7 +56,7 @@ std::string CommandLine::help() const {
   for (const std::string& example : texts_.examples) text += "  " + example + "\n";
   text += "\noptions:\n";
   append_entry(text, option_usage(kHelpSpec), width,
-               kHelpSpec.help + "; " + program_ + " COMMAND --help tells all of a command");
+               kHelpSpec.help + "; " + program_ + " COMMAND --help (or help COMMAND) tells all of a command");
   append_entry(text, option_usage(kVersionSpec), width, kVersionSpec.help);
   return text + "\n" + texts_.details + "\n\nexit status:\n" + texts_.exit_statuses;
 }

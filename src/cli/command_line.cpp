@@ -38,8 +38,9 @@ CLI::Option* add_plain_option(CLI::App& app, const OptionSpec& spec) {
   return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
 }
 
-CLI::Option* add_plain_argument(CLI::App& app, const OptionSpec& spec) {
-  return app.add_option(spec.names, CLI::callback_t([](const CLI::results_t&) { return true; }))->expected(1);
+CLI::Option* add_plain_argument(CLI::App& app, const OptionSpec& spec, bool many) {
+  CLI::Option* option = app.add_option(spec.names, CLI::callback_t([](const CLI::results_t&) { return true; }));
+  return many ? option->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll) : option->expected(1);
 }
 
 Action print(const std::string& text) {
@@ -57,7 +58,7 @@ std::vector<std::string> leftover_words(const CLI::App& app) {
 void refuse_empty_values(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.starts_with("--") && word.find('=') == word.size() - 1) {
-      throw ConfigError("option " + name_part(word) + ": expected a value after \"=\"");
+      throw ConfigError("option " + shortened(name_part(word)) + ": expected a value after \"=\"");
     }
   }
 }
@@ -87,13 +88,18 @@ void refuse_empty_values(const std::vector<std::string>& words) {
   throw ConfigError("the command line cannot be understood, see attn-cli --help");
 }
 
-/// In `--json --strict` a file name was forgotten; CLI11 would name the file "--strict".
-void refuse_options_as_values(const std::vector<std::string>& values, const OptionSpec& option,
-                              const std::vector<std::string>& known_names) {
+/// In `--json --strict` a file name was forgotten; CLI11 would name the file "--strict". In `--json "$FILE"` a variable
+/// was.
+void refuse_no_values(const std::vector<std::string>& values, const OptionSpec& option,
+                      const std::vector<std::string>& known_names) {
   for (const std::string& value : values) {
+    if (value.empty()) {
+      throw ConfigError("option " + option.all_names().back() + ": expected " + option.value_name +
+                        " after it, got an empty word");
+    }
     if (std::find(known_names.begin(), known_names.end(), name_part(value)) == known_names.end()) continue;
     throw ConfigError("option " + option.all_names().back() + ": expected " + option.value_name +
-                      " after it, got the option " + value);
+                      " after it, got the option " + shortened(value));
   }
 }
 
@@ -112,7 +118,8 @@ Twin make_twin(CLI::App& app, const Command& command) {
   twin.help = add_plain_option(*twin.app, kHelpSpec);
   add_plain_option(*twin.app, kDebugSpec);
   for (const OptionSpec& option : command.options()) twin.options.push_back(add_plain_option(*twin.app, option));
-  if (command.argument()) twin.argument = add_plain_argument(*twin.app, *command.argument());
+  if (command.argument())
+    twin.argument = add_plain_argument(*twin.app, *command.argument(), command.takes_many_arguments());
   return twin;
 }
 
@@ -129,10 +136,17 @@ Action finish(Command& command, const Twin& twin) {
     if (twin.options[index]->count() == 0) continue;
     const OptionSpec& option = command.options()[index];
     const std::vector<std::string>& words = twin.options[index]->results();
-    if (!option.value_name.empty()) refuse_options_as_values(words, option, known_names);
+    if (!option.value_name.empty()) refuse_no_values(words, option, known_names);
     command.receive(index, words);
   }
-  if (twin.argument != nullptr && twin.argument->count() > 0) command.receive_argument(twin.argument->results());
+  if (twin.argument != nullptr && twin.argument->count() > 0) {
+    for (const std::string& word : twin.argument->results()) {
+      if (word.empty()) {
+        throw ConfigError(command.name() + ": expected " + command.argument()->value_name + ", got an empty word");
+      }
+    }
+    command.receive_argument(twin.argument->results());
+  }
   return command.action();
 }
 
@@ -176,6 +190,12 @@ void Command::add_argument(const std::string& name, std::optional<std::string>& 
   argument_receiver_ = [&target](const std::vector<std::string>& words) { target = words.front(); };
 }
 
+void Command::add_arguments(const std::string& name, std::vector<std::string>& target, const std::string& help) {
+  argument_ = OptionSpec{name, name, help};
+  argument_receiver_ = [&target](const std::vector<std::string>& words) { target = words; };
+  many_arguments_ = true;
+}
+
 CommandLine::CommandLine(std::string program, HelpTexts texts, std::function<std::string()> version)
     : program_(std::move(program)), texts_(std::move(texts)), version_(std::move(version)) {}
 
@@ -183,9 +203,25 @@ Command& CommandLine::add_command(const std::string& name, HelpTexts texts) {
   return *commands_.emplace_back(std::make_unique<Command>(name, std::move(texts)));
 }
 
+std::vector<std::string> CommandLine::command_names() const {
+  std::vector<std::string> names;
+  for (const auto& command : commands_) names.push_back(command->name());
+  return names;
+}
+
+Action CommandLine::help_action(const std::vector<std::string>& words) const {
+  if (words.size() > 2) throw ConfigError("help: expected one command at most, got " + in_quotes(words[2]) + " too");
+  if (words.size() == 1 || words[1] == "--help" || words[1] == "-h") return print(help());
+  for (const auto& command : commands_) {
+    if (command->name() == words[1]) return print(command->help());
+  }
+  throw ConfigError("help: " + unknown_word("command", words[1], command_names()));
+}
+
 Action CommandLine::parse(int argc, const char* const* argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   debug_ = std::find(words.begin(), words.end(), kDebugSpec.names) != words.end();
+  if (!words.empty() && words.front() == "help") return help_action(words);
   refuse_empty_values(words);
 
   CLI::App app;
@@ -195,11 +231,9 @@ Action CommandLine::parse(int argc, const char* const* argv) {
   const CLI::Option* version_option = add_plain_option(app, kVersionSpec);
   add_plain_option(app, kDebugSpec);
   std::vector<Twin> twins;
-  std::vector<std::string> command_names;
   std::vector<OptionSpec> every_option = {kHelpSpec, kVersionSpec, kDebugSpec};
   for (const auto& command : commands_) {
     twins.push_back(make_twin(app, *command));
-    command_names.push_back(command->name());
     every_option.insert(every_option.end(), command->options().begin(), command->options().end());
   }
   try {
@@ -214,13 +248,13 @@ Action CommandLine::parse(int argc, const char* const* argv) {
   }
   const std::vector<std::string> leftover = leftover_words(app);
   for (const std::string& word : leftover) {
-    if (!looks_like_option(word)) throw ConfigError(unknown_word("command", word, command_names));
+    if (!looks_like_option(word)) throw ConfigError(unknown_word("command", word, command_names()));
   }
   if (!leftover.empty()) refuse_leftover(leftover, {kHelpSpec, kVersionSpec}, "");
   for (std::size_t index = 0; index < twins.size(); ++index) {
     if (twins[index].app->parsed()) return finish(*commands_[index], twins[index]);
   }
-  throw ConfigError("no command given, expected " + join(command_names) + " (attn-cli --help tells more)");
+  throw ConfigError("no command given, expected " + join(command_names()) + " (attn-cli --help tells more)");
 }
 
 }  // namespace attn

@@ -63,8 +63,11 @@ class Command {
   void add_values(const std::string& names, const std::string& value_name, std::vector<std::string>& target,
                   const std::string& help);
 
-  /// A word without a dash. A command has at most one.
+  /// A word without a dash. A command has at most one of these, or one list of them.
   void add_argument(const std::string& name, std::optional<std::string>& target, const std::string& help);
+
+  /// Any number of words without a dash, kept in order, wherever they stand between the options.
+  void add_arguments(const std::string& name, std::vector<std::string>& target, const std::string& help);
 
   void set_action(Action action) { action_ = std::move(action); }
 
@@ -72,6 +75,7 @@ class Command {
   const HelpTexts& texts() const { return texts_; }
   const std::vector<OptionSpec>& options() const { return options_; }
   const std::optional<OptionSpec>& argument() const { return argument_; }
+  bool takes_many_arguments() const { return many_arguments_; }
   const Action& action() const { return action_; }
 
   /// What --help prints.
@@ -90,6 +94,7 @@ class Command {
   std::vector<Receiver> receivers_;  ///< parallel to options_.
   std::optional<OptionSpec> argument_;
   Receiver argument_receiver_;
+  bool many_arguments_ = false;
   Action action_;
 };
 
@@ -103,8 +108,9 @@ class CommandLine {
   Command& add_command(const std::string& name, HelpTexts texts);
 
   /// Finds the command, fills its targets, and returns what to do: its action, or printing a help or the version.
-  /// Throws ConfigError, one line, for anything else: unknown word (with the nearest known one), missing value, an
-  /// option given twice.
+  /// `help` and `help COMMAND` are --help and COMMAND --help.
+  /// Throws ConfigError, one line, for anything else: unknown word (with the nearest known one), missing or empty
+  /// value, an option given twice.
   Action parse(int argc, const char* const* argv);
 
   /// Was --debug given? Known after parse(), also when that threw.
@@ -114,6 +120,10 @@ class CommandLine {
   std::string help() const;
 
  private:
+  /// `words` begins with "help".
+  Action help_action(const std::vector<std::string>& words) const;
+  std::vector<std::string> command_names() const;
+
   std::string program_;
   HelpTexts texts_;
   std::function<std::string()> version_;

@@ -13,6 +13,10 @@ namespace attn {
 void add_config_options(Command& command, ConfigOptions& options) {
   command.add_argument("CONFIG", options.path,
                        "JSON file; - reads standard input.\nNot needed when --set gives B, T, d_model and H");
+  add_set_option(command, options);
+}
+
+void add_set_option(Command& command, ConfigOptions& options) {
   command.add_values("--set", "KEY=VALUE", options.set_words,
                      "override one key of the config, as T=32 or embedding.positions=none;\nany number of times");
 }

@@ -21,6 +21,9 @@ struct ConfigOptions {
   std::optional<std::string> max_memory;  ///< a size; commands that run nothing do not offer it.
 };
 
+/// Binds --set.
+void add_set_option(Command& command, ConfigOptions& options);
+
 /// Binds CONFIG and --set.
 void add_config_options(Command& command, ConfigOptions& options);
 

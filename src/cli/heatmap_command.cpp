@@ -151,22 +151,18 @@ HeatmapIndex make_index(const AttentionMaps& maps, const std::vector<Picture>& p
   return index;
 }
 
-void require_no_folder(const std::filesystem::path& target) {
-  std::error_code error;
-  if (std::filesystem::is_directory(target, error)) {
-    throw IoError(printable(target.string()) + ": is a folder, expected a file name");
-  }
-}
-
 /// Writes all files or none: where one cannot be written, those before it go again. The index of an earlier run goes
 /// first and the new one comes last, so that an index never speaks of pictures that are not there.
 void write_pictures(const std::filesystem::path& folder, const std::vector<Picture>& pictures,
-                    const std::string& index_text) {
+                    const std::string& index_text, const std::vector<std::filesystem::path>& inputs) {
   const std::filesystem::path index_path = folder / kIndexName;
   std::vector<std::filesystem::path> targets;
   for (const Picture& picture : pictures) targets.push_back(folder / picture.facts.file);
-  for (const std::filesystem::path& target : targets) require_no_folder(target);
-  require_no_folder(index_path);
+  targets.push_back(index_path);
+  for (const std::filesystem::path& target : targets) {
+    refuse_folder(target);
+    refuse_overwriting({{"-o", target}}, inputs);
+  }
 
   std::filesystem::remove(index_path);
   std::size_t written = 0;
@@ -249,7 +245,7 @@ ExitStatus run_heatmap(const HeatmapCommandOptions& options, Streams& streams) {
     notes = maps.notes;
     progress.set("writing");
     make_writable_folder(folder);
-    write_pictures(folder, pictures, to_json_text(index));
+    write_pictures(folder, pictures, to_json_text(index), files_read(config));
   }
   write_notes(streams.err, notes);
   write_summary(streams.out, folder, index);

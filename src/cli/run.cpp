@@ -5,18 +5,18 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <new>
 #include <sstream>
 #include <string>
 #include <string_view>
 
 #include "cli/command_line.h"
+#include "cli/compare_command.h"
 #include "cli/config_command.h"
+#include "cli/failure.h"
 #include "cli/heatmap_command.h"
 #include "cli/output.h"
 #include "cli/trace_command.h"
 #include "cli/verify_command.h"
-#include "core/error.h"
 #include "experiment/torch_version.h"
 #include "report/tool_version.h"
 
@@ -53,8 +53,6 @@ bool wants_color(const std::ostream& out) {
 
 bool is_error_terminal(const std::ostream& err) { return &err == &std::cerr && ::isatty(STDERR_FILENO) != 0; }
 
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
-
 /// With --debug: everything that is known, the causes of an exception included.
 void print_causes(std::ostream& err, const std::exception& exception) {
   err << exception.what() << '\n';
@@ -68,11 +66,18 @@ void print_causes(std::ostream& err, const std::exception& exception) {
   }
 }
 
-ExitStatus report(std::ostream& err, const std::exception& exception, const std::string& text, ExitStatus status,
-                  bool debug) {
-  err << "attn-cli: " << text << '\n';
-  if (debug) print_causes(err, exception);
-  return status;
+ExitStatus report(std::ostream& err, const std::exception_ptr& exception, bool debug) {
+  const Failure failure = describe(exception);
+  err << "attn-cli: " << failure.text << '\n';
+  if (!debug) return failure.status;
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    print_causes(err, error);
+  } catch (...) {
+    err << "something that is no std::exception\n";
+  }
+  return failure.status;
 }
 
 /// Runs one command. Its results are collected first, so that a command that fails half way prints none of them.
@@ -93,6 +98,7 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
   add_verify_command(line);
   add_heatmap_command(line);
   add_config_command(line);
+  add_compare_command(line);
 
   Streams streams{in, out, err, wants_color(out), is_error_terminal(err)};
   ExitStatus status = ExitStatus::kFailure;
@@ -100,18 +106,8 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
     status = run_words(line, argc, argv, streams);
   } catch (const ClosedPipe&) {
     status = ExitStatus::kFailure;
-  } catch (const ConfigError& error) {
-    status = report(err, error, error.what(), ExitStatus::kUsage, line.debug());
-  } catch (const ShapeError& error) {
-    status = report(err, error, error.what(), ExitStatus::kUsage, line.debug());
-  } catch (const Error& error) {
-    status = report(err, error, error.what(), ExitStatus::kFailure, line.debug());
-  } catch (const std::bad_alloc& error) {
-    status = report(err, error, "out of memory", ExitStatus::kFailure, line.debug());
-  } catch (const std::exception& error) {
-    status = report(err, error, "internal error: " + first_line(error.what()), ExitStatus::kFailure, line.debug());
   } catch (...) {
-    err << "attn-cli: internal error\n";
+    status = report(err, std::current_exception(), line.debug());
   }
   return static_cast<int>(status);
 }

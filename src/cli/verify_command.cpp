@@ -1,73 +1,108 @@
 #include "cli/verify_command.h"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <ostream>
+#include <utility>
 
-#include "checks/check_list.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/verify_lists.h"
+#include "cli/verify_picture.h"
+#include "cli/verify_runs.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "experiment/memory_estimate.h"
+#include "files/whole_file.h"
 #include "report/json_report.h"
+#include "report/junit_report.h"
 #include "report/text_report.h"
-#include "report/verdict.h"
 
 namespace attn {
 namespace {
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+/// The config of a list, if one was given.
+std::optional<RunConfig> listed_config(const VerifyCommandOptions& options, std::istream& in) {
+  if (options.configs.empty() && options.common.set_words.empty()) return std::nullopt;
+  if (options.configs.size() > 1)
+    throw ConfigError("a list is of one CONFIG at most, got " + std::to_string(options.configs.size()));
+  ConfigOptions config = options.common;
+  if (!options.configs.empty()) config.path = options.configs.front();
+  return load_config(config, in);
 }
 
-std::vector<std::string> check_names() {
-  std::vector<std::string> names;
-  for (const CheckInfo& info : check_list()) names.push_back(info.name);
-  return names;
-}
-
-/// A comma list of known checks.
-std::vector<std::string> parse_check_names(std::string_view option, const std::vector<std::string>& words) {
-  std::vector<std::string> names = split_list(option, words);
-  for (const std::string& name : names) {
-    if (!contains(check_names(), name)) throw ConfigError(unknown_word("check", name, check_names()));
+/// Prints what needs no run. False when a run is wanted.
+bool print_lists(const VerifyCommandOptions& options, Streams& streams) {
+  if (options.explain) {
+    explain_check(streams.out, *options.explain);
+  } else if (options.list_checks) {
+    print_check_list(streams.out, listed_config(options, streams.in));
+  } else if (options.list_faults) {
+    print_fault_list(streams.out, listed_config(options, streams.in));
+  } else {
+    return false;
   }
-  return names;
+  return true;
 }
 
-/// A required check that is not run could never turn the verdict red: that is a slip, not a wish.
-void refuse_unselected(const std::vector<std::string>& required, const VerifyOptions& selection) {
-  for (const std::string& name : required) {
-    const bool selected = (selection.only.empty() || contains(selection.only, name)) && !contains(selection.skip, name);
-    if (!selected)
-      throw ConfigError("option --require: " + in_quotes(name) +
-                        " is not among the checks that --check and --skip leave");
-  }
-}
-
-/// One check a line, its name first, for people and for scripts.
-void print_check_list(std::ostream& out) {
-  std::size_t width = 0;
-  for (const CheckInfo& info : check_list()) width = std::max(width, display_width(info.name));
-  for (const CheckInfo& info : check_list()) {
-    out << padded(info.name, width) << "  " << info.question;
-    if (info.needs != "-") out << " (needs " << info.needs << ")";
-    out << '\n';
-  }
-}
-
-ExitStatus exit_status(Verdict verdict) {
+ExitStatus exit_status(RunVerdict verdict) {
   switch (verdict) {
-    case Verdict::kPassed:
+    case RunVerdict::kPassed:
       return ExitStatus::kOk;
-    case Verdict::kFailed:
+    case RunVerdict::kFailed:
       return ExitStatus::kCheckFailed;
-    case Verdict::kError:
-    case Verdict::kNothingChecked:
+    case RunVerdict::kBadConfig:
+      return ExitStatus::kUsage;
+    case RunVerdict::kError:
+    case RunVerdict::kNothingChecked:
+    case RunVerdict::kNotRun:
       break;
   }
   return ExitStatus::kFailure;
+}
+
+/// Runs them one after the other. A run that cannot be carried out is a record of its own; of a single run the
+/// exception is kept too, for it ends the program.
+std::vector<VerifyRun> carry_out_all(const std::vector<PlannedRun>& planned, const VerifyTask& task, Streams& streams,
+                                     std::exception_ptr& single_failure) {
+  Progress progress(streams.err, streams.err_is_terminal, "building the layer");
+  std::vector<VerifyRun> runs;
+  for (const PlannedRun& run : planned) {
+    std::string where;
+    if (planned.size() > 1) {
+      where = run_label(run.source, run.sweep) + " (" + std::to_string(runs.size() + 1) + " of " +
+              std::to_string(planned.size()) + "): ";
+    }
+    try {
+      runs.push_back(carry_out(run, task, [&](const std::string& what) { progress.set(where + what); }));
+    } catch (...) {
+      if (planned.size() == 1) single_failure = std::current_exception();
+      runs.push_back(failed_run(run, std::current_exception()));
+    }
+  }
+  return runs;
+}
+
+/// What each run has to say on standard error.
+void write_remarks(std::ostream& err, const std::vector<VerifyRun>& runs) {
+  for (const VerifyRun& run : runs) {
+    const std::string where = runs.size() > 1 ? run_label(run) : "";
+    if (const auto* result = std::get_if<VerifyResult>(&run.outcome)) write_notes(err, result->notes, where);
+    if (const auto* result = std::get_if<SelfTestResult>(&run.outcome)) write_notes(err, result->notes, where);
+    const auto* error = std::get_if<RunError>(&run.outcome);
+    if (error == nullptr || runs.size() == 1) continue;
+    const bool names_config = error->message.starts_with(printable(run.source) + ":");
+    err << "attn-cli: " << (names_config && run.sweep.empty() ? "" : where + ": ") << error->message << '\n';
+  }
+}
+
+void write_picture(const std::optional<std::string>& path, const VerifyRun& run, std::ostream& err) {
+  const auto* result = std::get_if<VerifyResult>(&run.outcome);
+  if (!path || result == nullptr) return;
+  std::string reason;
+  const std::optional<std::string> png = draw_dependency_picture(*result, reason);
+  if (!png) return write_notes(err, {"no picture written: " + reason});
+  write_whole_file(*path, *png);
 }
 
 }  // namespace
@@ -79,66 +114,78 @@ void add_verify_command(CommandLine& line) {
       {"prove that the layer is causal, correct and differentiable, check by check",
        "Runs every check that applies and prints a line for each: pass, fail, n/a (it cannot say anything here, and\n"
        "says why) or error (it could not be carried out). Below a failure stands how large the error is, the limit\n"
-       "and its reason, and where it is: batch, head, query, key.",
+       "and its reason, and where it is: batch, head, query, key; and the known mistake that explains it, if one "
+       "does.\n"
+       "Several configs, folders and sweeps run in one go, with one summary and one exit status: a config that is\n"
+       "wrong does not stop the others.",
        {"attn-cli verify configs/causal_multi_head.json",
         "attn-cli verify configs/tiny.json --check causality,mask-control --verbose",
-        "attn-cli verify configs/tiny.json --strict --json report.json", "attn-cli verify --list-checks"},
+        "attn-cli verify configs/tiny.json --strict --json report.json", "attn-cli verify configs --junit report.xml",
+        "attn-cli verify configs/tiny.json configs/encoder.json --sweep dtype=float32,float64,bfloat16",
+        "attn-cli verify configs/tiny.json --self-test",
+        "attn-cli verify configs/tiny.json --fault scale-none --picture map.png",
+        "attn-cli verify --explain effective-mask"},
        "  0  no check failed or could not be carried out, and at least one passed\n"
-       "  1  a check failed\n"
-       "  2  the command line or the config is wrong\n"
+       "  1  a check failed; with --self-test: a planted fault survived, or the honest layer raised an alarm\n"
+       "  2  the command line or a config is wrong\n"
        "  3  it could not be done: file, memory, device, output; a check that could not be carried out;\n"
-       "     nothing could be checked\n"});
-  add_config_options(command, options->config);
+       "     nothing could be checked\n"
+       "  of several runs: 2 before 1 before 3 before 0\n"});
+  command.add_arguments("CONFIG", options->configs,
+                        "JSON files; a folder stands for its *.json files, - for standard input.\n"
+                        "Not needed when --set gives B, T, d_model and H");
+  add_set_option(command, options->common);
+  command.add_values("--sweep", "KEY=V1,V2,...", options->sweep,
+                     "run once for each value; several sweeps: for every combination");
   command.add_values("--check", "NAME,...", options->check, "only these checks");
   command.add_values("--skip", "NAME,...", options->skip, "all but these checks");
   command.add_values("--require", "NAME,...", options->require, "n/a of these checks is a failure");
   command.add_flag("--strict", options->strict, "n/a of any check is a failure");
+  command.add_flag("--quick", options->quick, "less work where a check may take a sample; it says what it left out");
   command.add_value("--json", "FILE", options->json, "write the record as JSON; - prints it in place of the text");
+  command.add_value("--junit", "FILE", options->junit,
+                    "write JUnit XML for a CI system; - prints it in place of the text");
+  command.add_value("--picture", "FILE", options->picture,
+                    "when effective-mask fails: a PNG of which key moves which query,\nthe wrong cells marked");
   command.add_flag("--verbose", options->verbose, "numbers, limits, reasons and times of every check");
-  command.add_flag("--list-checks", options->list_checks, "print every check and what it asks; no CONFIG needed");
-  add_memory_option(command, options->config);
+  command.add_flag("--self-test", options->self_test,
+                   "plant every known fault that applies: each must be caught, and the honest\n"
+                   "layer must raise no alarm");
+  command.add_value("--fault", "NAME", options->fault, "judge the layer with this fault planted: must exit with 1");
+  command.add_flag("--list-checks", options->list_checks,
+                   "print every check and what it asks; with a CONFIG those that apply");
+  command.add_flag("--list-faults", options->list_faults, "print every planted fault; with a CONFIG those that apply");
+  command.add_value("--explain", "CHECK", options->explain, "print all that is known about a check");
+  add_memory_option(command, options->common);
   command.set_action([options](Streams& streams) { return run_verify(*options, streams); });
 }
 
 ExitStatus run_verify(const VerifyCommandOptions& options, Streams& streams) {
-  if (options.list_checks) {
-    print_check_list(streams.out);
-    return ExitStatus::kOk;
-  }
-  VerifyOptions selection;
-  selection.only = parse_check_names("--check", options.check);
-  selection.skip = parse_check_names("--skip", options.skip);
-  const std::vector<std::string> required = parse_check_names("--require", options.require);
-  refuse_unselected(required, selection);
-  const std::optional<std::uint64_t> max_memory = max_memory_bytes(options.config);
-  const RunConfig config = load_config(options.config, streams.in);
-  check_output_file(options.json);
-  refuse_if_too_large(config, Purpose::kVerify, max_memory);
+  refuse_contradictions(options);
+  if (print_lists(options, streams)) return ExitStatus::kOk;
+  const VerifyTask task = read_task(options);
+  const std::vector<PlannedRun> planned =
+      plan_runs(options.configs, options.common.set_words, options.sweep, streams.in);
+  check_outputs(options, planned);
 
-  VerifyResult result;
-  {
-    Progress progress(streams.err, streams.err_is_terminal, "building the layer");
-    selection.progress = [&progress](const std::string& name, std::size_t index, std::size_t total) {
-      progress.set("check " + name + " (" + std::to_string(index + 1) + " of " + std::to_string(total) + ")");
-    };
-    result = verify_attention(config, selection);
+  std::exception_ptr single_failure;
+  const std::vector<VerifyRun> runs = carry_out_all(planned, task, streams, single_failure);
+  write_remarks(streams.err, runs);
+  const auto make_junit = [&] { return to_junit_text(runs); };
+  if (single_failure) {
+    write_record(options.junit == "-" ? std::nullopt : options.junit, make_junit, streams);
+    std::rethrow_exception(single_failure);
   }
-  require_checks(result, required, options.strict);
-  write_notes(streams.err, result.notes);
-  if (write_json(
-          options.json, [&] { return to_json_text(result); }, streams)) {
-    write_text(streams.out, result, {.verbose = options.verbose, .color = streams.color});
+  const bool single = runs.size() == 1;
+  const bool json_leaves_text = write_record(
+      options.json, [&] { return single ? to_json_text(runs.front()) : to_json_text(runs); }, streams);
+  const bool junit_leaves_text = write_record(options.junit, make_junit, streams);
+  write_picture(options.picture, runs.front(), streams.err);
+  if (json_leaves_text && junit_leaves_text) {
+    const TextOptions text{.verbose = options.verbose, .color = streams.color};
+    single ? write_text(streams.out, runs.front(), text) : write_text(streams.out, runs, text);
   }
-  return exit_status(verdict(result));
-}
-
-void require_checks(VerifyResult& result, const std::vector<std::string>& required, bool strict) {
-  for (CheckResult& check : result.checks) {
-    if (check.status != CheckStatus::kNotApplicable) continue;
-    if (!strict && !contains(required, check.name)) continue;
-    check.status = CheckStatus::kFail;
-    check.detail = "required, but does not apply: " + check.detail;
-  }
+  return exit_status(summarize(runs).worst);
 }
 
 }  // namespace attn

@@ -1,32 +1,15 @@
 // attn-cli verify: is it causal, does it equal the reference, are its gradients right?
+// Its options are in verify_options.h, the runs that they mean in verify_runs.h, what is only listed in verify_lists.h.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "checks/check.h"
-#include "cli/config_options.h"
+#include "cli/verify_options.h"
 
 namespace attn {
 
-struct VerifyCommandOptions {
-  ConfigOptions config;
-  std::optional<std::string> json;   ///< a file, or "-".
-  std::vector<std::string> check;    ///< comma lists, as given.
-  std::vector<std::string> skip;     ///< comma lists, as given.
-  std::vector<std::string> require;  ///< comma lists, as given.
-  bool strict = false;
-  bool verbose = false;
-  bool list_checks = false;
-};
-
 void add_verify_command(CommandLine& line);
 
-/// Throws what load_config(), refuse_if_too_large() and verify_attention() throw; ConfigError for an unknown check.
+/// A single run throws what load_config(), refuse_if_too_large() and verify_attention() throw; of several each has its
+/// own error in its place. Throws ConfigError for options that are unknown, or that contradict each other.
 ExitStatus run_verify(const VerifyCommandOptions& options, Streams& streams);
-
-/// Turns every "n/a" of a required check (with `strict`: of any check) into a failure that says so.
-void require_checks(VerifyResult& result, const std::vector<std::string>& required, bool strict);
 
 }  // namespace attn
