@@ -5,9 +5,14 @@
 
 namespace attn {
 
+struct ConfigCommandOptions {
+  ConfigOptions config;
+  bool example = false;
+};
+
 void add_config_command(CommandLine& line);
 
-/// Throws what load_config() throws.
-ExitStatus run_config(const ConfigOptions& options, Streams& streams);
+/// Throws what load_config() throws; ConfigError for --example together with a config.
+ExitStatus run_config(const ConfigCommandOptions& options, Streams& streams);
 
 }  // namespace attn

@@ -131,9 +131,9 @@ bool is_device(const std::string& word) {
 std::string read_device(const ObjectReader& config) {
   const std::string device = config.string("device").value_or("cpu");
   if (!is_device(device)) {
-    config.fail("device",
-                unknown_config_word("device", device,
-                                    {"cpu", "cuda", "cuda:N with N from 0 to " + std::to_string(kMaxDeviceIndex)}));
+    if (device == "gpu") config.fail("device", unknown_config_word("device", device, {"cpu", "cuda"}));
+    config.fail("device", "unknown device " + in_quotes(device) + "; known: cpu, cuda, cuda:N with N from 0 to " +
+                              std::to_string(kMaxDeviceIndex));
   }
   return device;
 }

@@ -10,8 +10,12 @@
 namespace attn {
 
 inline const std::vector<std::string> kTopKeys{
-    "B",           "T",         "d_model", "H",     "module", "d_k",   "qkv",    "bias", "dropout", "causal",
-    "max_seq_len", "embedding", "weights", "input", "mode",   "dtype", "device", "seed", "threads"};
+    "B",     "T",       "d_model", "H",           "module",    "d_k",     "qkv",
+    "bias",  "dropout", "causal",  "max_seq_len", "embedding", "weights", "weights_layout",
+    "input", "mode",    "dtype",   "device",      "seed",      "threads"};
+
+/// Where an editor finds the schema of a config. It is not part of what a config means, so it is read past.
+inline const std::string kSchemaKey = "$schema";
 
 inline const std::vector<std::string> kEmbeddingKeys{"vocab_size", "positions"};
 

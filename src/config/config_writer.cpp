@@ -52,6 +52,7 @@ ordered_json to_json(const RunConfig& config) {
   json["max_seq_len"] = attention.max_seq_len;
   json["embedding"] = config.embedding ? embedding_json(*config.embedding) : ordered_json();
   json["weights"] = config.weights ? ordered_json(config.weights->string()) : ordered_json();
+  json["weights_layout"] = to_string(config.weights_layout);
   json["input"] = std::visit([](const auto& input) { return input_json(input); }, config.input);
   json["mode"] = to_string(config.mode);
   json["dtype"] = to_string(config.dtype);

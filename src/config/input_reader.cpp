@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/config_keys.h"
+#include "config/saved_trace_names.h"
 #include "config/tokenizer.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -164,9 +165,13 @@ InputFacts read_tensor(const ObjectReader& input) {
   const auto path = input.path("file");
   if (!path) input.fail("file", "missing; a tensor input needs a .safetensors file");
   tensor.file = *path;
-  tensor.name = input.string("name").value_or(tensor.name);
-
+  const auto given_name = input.string("name");
   const SafetensorsFile file = load_tensors(input, "file", tensor.file);
+  if (given_name) {
+    tensor.name = *given_name;
+  } else if (file.find(tensor.name) == nullptr && file.find(kSavedX) != nullptr) {
+    tensor.name = kSavedX;  // a saved trace: experiment notes it
+  }
   const SafetensorsEntry* entry = file.find(tensor.name);
   if (entry == nullptr) {
     std::vector<std::string> names;

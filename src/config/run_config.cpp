@@ -7,6 +7,7 @@ namespace attn {
 std::string to_string(Dtype dtype) { return word_of(kDtypeWords, dtype); }
 std::string to_string(Mode mode) { return word_of(kModeWords, mode); }
 std::string to_string(Tokenizer tokenizer) { return word_of(kTokenizerWords, tokenizer); }
+std::string to_string(WeightsLayout layout) { return word_of(kWeightsLayoutWords, layout); }
 
 std::int64_t element_size(Dtype dtype) {
   switch (dtype) {

@@ -17,6 +17,13 @@ enum class Dtype { kFloat32, kFloat64, kBFloat16, kFloat16 };
 enum class Mode { kEval, kTrain };
 enum class Tokenizer { kBytes, kWords };
 
+/// Which axis of a weight in a file is which. Ours are [out, in], as PyTorch's nn.Linear keeps them.
+enum class WeightsLayout {
+  kAuto,   ///< "auto": as the shapes of those that are not square say.
+  kOutIn,  ///< "out-in"
+  kInOut,  ///< "in-out": as GPT-2 keeps them; each is read transposed.
+};
+
 /// Tokens become x by an InputEmbedding.
 struct EmbeddingConfig {
   std::int64_t vocab_size = 256;
@@ -63,6 +70,7 @@ struct RunConfig {
   std::int64_t T = 8;                            ///< sequence length.
   std::optional<EmbeddingConfig> embedding;      ///< absent: x is given directly.
   std::optional<std::filesystem::path> weights;  ///< absent: initialised from the seed.
+  WeightsLayout weights_layout = WeightsLayout::kAuto;
   InputConfig input = RandomInput{};
   Mode mode = Mode::kEval;  ///< for trace and heatmap; verify sets what each check needs.
   Dtype dtype = Dtype::kFloat32;
@@ -78,6 +86,7 @@ struct RunConfig {
 std::string to_string(Dtype dtype);
 std::string to_string(Mode mode);
 std::string to_string(Tokenizer tokenizer);
+std::string to_string(WeightsLayout layout);
 
 /// Bytes of one number: 8, 4 or 2.
 std::int64_t element_size(Dtype dtype);

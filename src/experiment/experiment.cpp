@@ -11,6 +11,7 @@
 #include "attention/input_embedding.h"
 #include "attention/multi_head_attention.h"
 #include "attention/single_head_attention.h"
+#include "config/saved_trace_names.h"
 #include "config/token_labels.h"
 #include "config/tokenizer.h"
 #include "core/error.h"
@@ -21,14 +22,19 @@
 namespace attn {
 namespace {
 
-std::shared_ptr<MultiHeadAttentionImpl> draw_layer(const RunConfig& config, std::shared_ptr<const AttentionCore> core) {
+/// Constructs layers of the config's own kind.
+LayerMaker maker_of(const RunConfig& config, std::shared_ptr<const AttentionCore> core) {
+  const bool single_head = config.attention.module == ModuleKind::kSingleHead;
+  return
+      [single_head, core = std::move(core)](const AttentionConfig& sizes) -> std::shared_ptr<MultiHeadAttentionImpl> {
+        if (single_head) return std::make_shared<SingleHeadAttentionImpl>(sizes, core);
+        return std::make_shared<MultiHeadAttentionImpl>(sizes, core);
+      };
+}
+
+std::shared_ptr<MultiHeadAttentionImpl> draw_layer(const RunConfig& config, const LayerMaker& maker) {
   torch::manual_seed(config.seed);
-  std::shared_ptr<MultiHeadAttentionImpl> layer;
-  if (config.attention.module == ModuleKind::kSingleHead) {
-    layer = std::make_shared<SingleHeadAttentionImpl>(config.attention, std::move(core));
-  } else {
-    layer = std::make_shared<MultiHeadAttentionImpl>(config.attention, std::move(core));
-  }
+  std::shared_ptr<MultiHeadAttentionImpl> layer = maker(config.attention);
   layer->to(find_device(config), scalar_type(config.dtype));
   layer->eval();
   return layer;
@@ -48,9 +54,7 @@ std::shared_ptr<InputEmbeddingImpl> draw_embedding(const RunConfig& config) {
 void load_weights(const RunConfig& config, const MultiHeadAttentionImpl& layer, const InputEmbeddingImpl* embedding,
                   std::vector<std::string>& notes) {
   if (!config.weights.has_value()) return;
-  std::vector<ParameterTarget> targets = {{&layer, /*optional=*/false}};
-  if (embedding != nullptr) targets.push_back({embedding, /*optional=*/true});
-  load_parameters(SafetensorsFile::load(*config.weights), targets, config.dtype, notes);
+  load_parameters(SafetensorsFile::load(*config.weights), {&layer, embedding}, config, notes);
 }
 
 at::Tensor to_tensor(const std::vector<std::vector<std::int64_t>>& ids) {
@@ -90,6 +94,9 @@ void make_input(Experiment& experiment) {
     if (entry == nullptr || entry->shape != std::vector<std::int64_t>{config.B, config.T, d_model}) {
       throw IoError(file.source_name() + ": tensor \"" + tensor->name + "\" changed while it was being read");
     }
+    if (tensor->name == kSavedX && file.find("x") == nullptr) {
+      experiment.notes.push_back(file.source_name() + ": has no tensor \"x\", the input is its \"" + kSavedX + "\"");
+    }
     experiment.x = to_tensor(*entry, file.source_name(), config.dtype, experiment.notes);
     experiment.token_labels = labels_of(file, config, experiment.notes);
   } else if (const auto* text = std::get_if<TextInput>(&config.input)) {
@@ -112,7 +119,11 @@ void make_input(Experiment& experiment) {
 }  // namespace
 
 std::shared_ptr<MultiHeadAttentionImpl> make_layer(const RunConfig& config, std::shared_ptr<const AttentionCore> core) {
-  const std::shared_ptr<MultiHeadAttentionImpl> layer = draw_layer(config, std::move(core));
+  return make_layer(config, maker_of(config, std::move(core)));
+}
+
+std::shared_ptr<MultiHeadAttentionImpl> make_layer(const RunConfig& config, const LayerMaker& maker) {
+  const std::shared_ptr<MultiHeadAttentionImpl> layer = draw_layer(config, maker);
   const std::shared_ptr<InputEmbeddingImpl> embedding = draw_embedding(config);
   std::vector<std::string> notes;  // told already, by make_experiment()
   load_weights(config, *layer, embedding.get(), notes);
@@ -122,7 +133,7 @@ std::shared_ptr<MultiHeadAttentionImpl> make_layer(const RunConfig& config, std:
 Experiment make_experiment(const RunConfig& config) {
   Experiment experiment;
   experiment.config = config;
-  experiment.layer = draw_layer(config, nullptr);
+  experiment.layer = draw_layer(config, maker_of(config, nullptr));
   experiment.embedding = draw_embedding(config);
   load_weights(config, *experiment.layer, experiment.embedding.get(), experiment.notes);
 

@@ -2,6 +2,7 @@
 // One seed gives one layer and one input on every dtype, device and platform.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,12 @@ Experiment make_experiment(const RunConfig& config);
 /// with the config's weights loaded. Every rebuild of a module goes through here.
 std::shared_ptr<MultiHeadAttentionImpl> make_layer(const RunConfig& config,
                                                    std::shared_ptr<const AttentionCore> core = nullptr);
+
+/// Constructs a layer of the config's sizes, and draws its parameters from LibTorch's generator.
+using LayerMaker = std::function<std::shared_ptr<MultiHeadAttentionImpl>(const AttentionConfig&)>;
+
+/// The same for a layer of another class.
+std::shared_ptr<MultiHeadAttentionImpl> make_layer(const RunConfig& config, const LayerMaker& maker);
 
 /// Throws ResourceError when the device is not there: "device cuda: this LibTorch has no CUDA, use cpu".
 at::Device find_device(const RunConfig& config);

@@ -42,6 +42,9 @@ LiveTensors live_tensors(Purpose purpose) {
   switch (purpose) {
     case Purpose::kTrace:
       return {8, 2, 24, 2, 2, 1};
+    case Purpose::kSavedTrace:
+      // As a trace; and every step, parameter and gradient twice more: as bytes, and in the file's.
+      return {8 + 2 * 10, 2, 24 + 2 * 26, 2, 2 + 2 * 2, 1};
     case Purpose::kVerify:
       return {16, 12, 48, 48, 3, 3};
     case Purpose::kHeatmap:

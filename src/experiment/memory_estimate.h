@@ -9,7 +9,7 @@
 
 namespace attn {
 
-enum class Purpose { kTrace, kVerify, kHeatmap };
+enum class Purpose { kTrace, kSavedTrace, kVerify, kHeatmap };
 
 struct MemoryEstimate {
   std::uint64_t bytes = 0;            ///< the whole run's peak, an upper bound; saturates instead of overflowing.

@@ -32,6 +32,14 @@ struct TraceStep {
   std::vector<double> values;  ///< row-major; only when asked for and small enough.
 };
 
+/// One tensor as its bytes: what goes into a file.
+struct KeptTensor {
+  std::string name;   ///< "forward.scores", "backward.scores", "gradient.c_attn.weight"; a parameter's own name.
+  std::string dtype;  ///< in the words of .safetensors: "F32", "BF16", "I64".
+  std::vector<std::int64_t> shape;
+  std::string bytes;  ///< row-major, little-endian.
+};
+
 struct TraceSummary {
   std::int64_t parameters = 0;     ///< of the layer and its embedding.
   std::int64_t forward_flops = 0;  ///< matrix products only, a multiply-add counts as 2.
@@ -48,6 +56,7 @@ struct AttentionTrace {
   std::string torch_version;
   int threads = 0;
   std::vector<TraceStep> steps;  ///< forward, then backward in the order in which the gradients arise.
+  std::vector<KeptTensor> kept;  ///< steps, gradients, parameters; only when asked for.
   TraceSummary summary;
   std::vector<std::vector<std::string>> token_labels;  ///< B lists of T; empty when the input has no words.
   std::vector<std::string> notes;                      ///< for stderr.

@@ -40,8 +40,8 @@ std::string symbolic_shape(Step step, ModuleKind module) {
 
 std::string symbolic_parameter_shape(std::string_view name, ModuleKind module) {
   const std::string heads = module == ModuleKind::kSingleHead ? "d_k" : "H*d_k";
-  if (name == "embedding.token_embedding.weight") return "(vocab_size, d_model)";
-  if (name == "embedding.position_embedding.weight") return "(max_seq_len, d_model)";
+  if (name == "token_embedding.weight") return "(vocab_size, d_model)";
+  if (name == "position_embedding.weight") return "(max_seq_len, d_model)";
 
   const std::size_t dot = name.find('.');
   const std::string_view projection = name.substr(0, dot);

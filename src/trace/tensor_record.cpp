@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace attn {
 namespace {
@@ -16,6 +19,24 @@ void for_each_number(const at::Tensor& tensor, const std::function<void(const do
     const std::int64_t end = std::min(start + kPieceSize, flat.numel());
     const at::Tensor piece = flat.slice(0, start, end).to(at::kCPU, at::kDouble).contiguous();
     visit(piece.const_data_ptr<double>(), end - start);
+  }
+}
+
+/// The word of .safetensors.
+std::string file_dtype(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat:
+      return "F32";
+    case at::kDouble:
+      return "F64";
+    case at::kBFloat16:
+      return "BF16";
+    case at::kHalf:
+      return "F16";
+    case at::kLong:
+      return "I64";
+    default:
+      throw std::logic_error(std::string("a step of dtype ") + c10::toString(dtype));
   }
 }
 
@@ -72,6 +93,12 @@ TraceStep describe(const at::Tensor& tensor, std::int64_t max_values) {
     });
   }
   return step;
+}
+
+KeptTensor keep(std::string name, const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.detach().to(at::kCPU).contiguous();
+  const char* bytes = static_cast<const char*>(flat.const_data_ptr());
+  return {std::move(name), file_dtype(flat.scalar_type()), flat.sizes().vec(), std::string(bytes, flat.nbytes())};
 }
 
 std::string dtype_name(at::ScalarType dtype) {

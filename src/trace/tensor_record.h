@@ -17,6 +17,9 @@ TensorStats stats_of(const at::Tensor& tensor);
 /// only when there are at most `max_values` of them.
 TraceStep describe(const at::Tensor& tensor, std::int64_t max_values);
 
+/// The tensor's bytes under this name, in its own dtype. Throws std::logic_error for a dtype no step has.
+KeptTensor keep(std::string name, const at::Tensor& tensor);
+
 /// "float32", "int64", "bool": the names of the config, and LibTorch's own word for what no config can say.
 std::string dtype_name(at::ScalarType dtype);
 

@@ -12,21 +12,19 @@
 #include "experiment/random_input.h"
 #include "experiment/torch_guard.h"
 #include "trace/attention_maps.h"
+#include "trace/tensor_record.h"
 #include "trace/trace_recorder.h"
 
 namespace attn {
 namespace {
 
-void watch_parameters(TraceRecorder& recorder, const torch::nn::Module& module, const std::string& prefix) {
-  for (const auto& parameter : module.named_parameters()) {
-    recorder.watch_parameter(prefix + parameter.key(), parameter.value());
-  }
-}
-
-std::int64_t count_parameters(const torch::nn::Module& module) {
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : module.parameters()) count += parameter.numel();
-  return count;
+/// The parameters of the layer, then of its embedding, by the names that they have in a weights file.
+std::vector<std::pair<std::string, at::Tensor>> named_parameters(const Experiment& experiment) {
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const auto& item : experiment.layer->named_parameters()) parameters.emplace_back(item.key(), item.value());
+  if (experiment.embedding == nullptr) return parameters;
+  for (const auto& item : experiment.embedding->named_parameters()) parameters.emplace_back(item.key(), item.value());
+  return parameters;
 }
 
 /// The layer's input, announced as it comes about: tokens through the embedding, so that the gradient reaches its
@@ -57,8 +55,7 @@ std::int64_t forward_flops(const RunConfig& config) {
 TraceSummary summarize(const Experiment& experiment, const std::vector<TraceStep>& steps, bool backward) {
   const RunConfig& config = experiment.config;
   TraceSummary summary;
-  summary.parameters = count_parameters(*experiment.layer);
-  if (experiment.embedding != nullptr) summary.parameters += count_parameters(*experiment.embedding);
+  for (const auto& [name, parameter] : named_parameters(experiment)) summary.parameters += parameter.numel();
   summary.forward_flops = forward_flops(config);
   // Each product's backward pass is two products of its size: one for the gradient of either factor.
   if (backward) summary.backward_flops = 2 * summary.forward_flops;
@@ -77,7 +74,7 @@ TraceSummary summarize(const Experiment& experiment, const std::vector<TraceStep
 AttentionTrace run_traced(const RunConfig& config, const TraceOptions& options) {
   Experiment experiment = make_experiment(config);
   experiment.layer->train(config.mode == Mode::kTrain);
-  TraceRecorder recorder(config.attention.module, options.max_values);
+  TraceRecorder recorder(config.attention.module, options.max_values, options.keep_tensors);
 
   AttentionTrace trace;
   trace.config = config;
@@ -87,8 +84,7 @@ AttentionTrace run_traced(const RunConfig& config, const TraceOptions& options) 
   {
     const at::AutoGradMode grad_mode(options.backward);
     if (options.backward) {
-      watch_parameters(recorder, *experiment.layer, "");
-      if (experiment.embedding != nullptr) watch_parameters(recorder, *experiment.embedding, "embedding.");
+      for (const auto& [name, parameter] : named_parameters(experiment)) recorder.watch_parameter(name, parameter);
     }
     const at::Tensor x = make_x(experiment, recorder);
     const at::Tensor output = experiment.layer->forward(AttentionInput{x}, &recorder).output;
@@ -99,6 +95,10 @@ AttentionTrace run_traced(const RunConfig& config, const TraceOptions& options) 
     }
   }
   trace.steps = recorder.take_steps();
+  trace.kept = recorder.take_kept();
+  if (options.keep_tensors) {
+    for (const auto& [name, parameter] : named_parameters(experiment)) trace.kept.push_back(keep(name, parameter));
+  }
   trace.summary = summarize(experiment, trace.steps, options.backward);
   trace.summary.loss = loss;
   trace.token_labels = std::move(experiment.token_labels);

@@ -10,6 +10,7 @@ namespace attn {
 struct TraceOptions {
   bool backward = true;
   std::int64_t max_values = 0;  ///< tensors of at most this many elements carry their numbers; 0: none.
+  bool keep_tensors = false;    ///< every step, gradient and parameter is kept as bytes, to be saved.
 };
 
 /// Runs the config's layer forward, then backward from loss = sum(output * dy) with a seeded dy ~ N(0, 1).

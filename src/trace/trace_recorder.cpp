@@ -30,6 +30,7 @@ void TraceRecorder::record(const std::string& pass, std::string name, std::strin
   step.pass = pass;
   step.name = std::move(name);
   step.symbolic = std::move(symbolic);
+  if (keep_tensors_) kept_.push_back(keep(pass + "." + step.name, tensor));
   steps_.push_back(std::move(step));
 }
 

@@ -1,10 +1,11 @@
 // Listens to one run and writes down, for each tensor, a line of the trace: forward as the layer announces its steps,
-// backward as the gradients arise. Tensors are described at once and not kept, so a trace needs no more memory than the
-// run itself.
+// backward as the gradients arise. Tensors are described at once and let go, so a trace needs no more memory than the
+// run itself, unless their bytes are asked for.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/observer.h"
@@ -17,7 +18,9 @@ namespace attn {
 class TraceRecorder : public AttentionObserver {
  public:
   /// `max_values`: tensors of at most this many elements carry their numbers.
-  TraceRecorder(ModuleKind module, std::int64_t max_values) : module_(module), max_values_(max_values) {}
+  /// `keep_tensors`: the bytes of every tensor are kept too.
+  TraceRecorder(ModuleKind module, std::int64_t max_values, bool keep_tensors = false)
+      : module_(module), max_values_(max_values), keep_tensors_(keep_tensors) {}
 
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
@@ -30,13 +33,16 @@ class TraceRecorder : public AttentionObserver {
 
   /// Everything written down, in order; the recorder is empty afterwards.
   std::vector<TraceStep> take_steps();
+  std::vector<KeptTensor> take_kept() { return std::exchange(kept_, {}); }
 
  private:
   void record(const std::string& pass, std::string name, std::string symbolic, const at::Tensor& tensor);
 
   ModuleKind module_;
   std::int64_t max_values_;
+  bool keep_tensors_;
   std::vector<TraceStep> steps_;
+  std::vector<KeptTensor> kept_;
 };
 
 }  // namespace attn

@@ -24,7 +24,7 @@ MAY_INCLUDE = {
 }
 
 # report turns records into text: of the rooms that compute it sees the records only.
-REPORT_MAY_SEE = ["trace/attention_trace.h", "trace/attention_maps.h", "checks/check.h", "checks/check_list.h",
+REPORT_MAY_SEE = ["trace/attention_trace.h", "trace/attention_maps.h", "trace/trace_comparison.h", "checks/check.h", "checks/check_list.h",
                   "render/heatmap.h"]
 COMPUTING_ROOMS = ["trace", "checks", "render"]
 
@@ -43,6 +43,11 @@ MAY_INCLUDE_THIRD_PARTY = [
     ("trace/attention_trace.h", []),
     ("trace/attention_maps.h", []),
     ("trace/trace_attention.h", []),
+    ("trace/trace_comparison.h", []),
+    ("trace/compare_traces.*", []),
+    ("trace/gradient_scales.*", []),
+    ("trace/pipeline_order.*", []),
+    ("trace/stored_numbers.*", []),
     ("trace/*", LIBTORCH),
     ("checks/check.h", []),
     ("checks/check_list.h", []),
