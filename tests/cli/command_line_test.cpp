@@ -13,7 +13,7 @@ namespace {
 struct Fake {
   CommandLine line{"attn-cli", {"Tests.", "Details.", {"attn-cli trace"}, "  0  done\n"}, [] { return "attn-cli 1"; }};
   std::optional<std::string> config, json, folder;
-  std::vector<std::string> set, check;
+  std::vector<std::string> set, check, files;
   bool values = false;
 
   Fake() {
@@ -25,7 +25,10 @@ struct Fake {
     trace.add_values("--check", "NAME,...", check, "names");
     trace.add_flag("--values", values, "numbers too");
     trace.set_action([](Streams&) { return ExitStatus::kCheckFailed; });
-    line.add_command("verify", {"verify it", "", {}, ""}).set_action([](Streams&) { return ExitStatus::kOk; });
+    Command& verify = line.add_command("verify", {"verify it", "", {}, ""});
+    verify.add_arguments("FILE", files, "files");
+    verify.add_values("--skip", "NAME,...", check, "names");
+    verify.set_action([](Streams&) { return ExitStatus::kOk; });
   }
 
   Action parse(std::vector<const char*> words) {
@@ -73,6 +76,37 @@ TEST(CommandLine, AnOptionDoesNotSwallowTheConfigBehindIt) {
   fake.parse({"trace", "--check", "a,b", "x.json"});
   EXPECT_EQ(fake.check, std::vector<std::string>{"a,b"});
   EXPECT_EQ(fake.config, "x.json");
+}
+
+TEST(CommandLine, ManyWordsAreKeptInOrderWhereverTheyStand) {
+  Fake fake;
+  fake.parse({"verify", "b.json", "--skip", "x", "a.json", "-", "--", "--odd.json"});
+  EXPECT_EQ(fake.files, (std::vector<std::string>{"b.json", "a.json", "-", "--odd.json"}));
+  EXPECT_EQ(fake.check, std::vector<std::string>{"x"});
+  EXPECT_NE(fake.printed({"verify", "--help"}).find("usage: attn-cli verify [FILE...] [options]"), std::string::npos);
+}
+
+TEST(CommandLine, HelpIsACommandToo) {
+  EXPECT_EQ(Fake().printed({"help"}), Fake().printed({"--help"}));
+  EXPECT_EQ(Fake().printed({"help", "trace"}), Fake().printed({"trace", "--help"}));
+  EXPECT_EQ(Fake().refusal({"help", "tarce"}), "help: unknown command \"tarce\"; did you mean \"trace\"?");
+  EXPECT_EQ(Fake().refusal({"help", "trace", "x"}), "help: expected one command at most, got \"x\" too");
+}
+
+TEST(CommandLine, RefusesEmptyWords) {
+  EXPECT_EQ(Fake().refusal({"trace", "--json", ""}), "option --json: expected FILE after it, got an empty word");
+  EXPECT_EQ(Fake().refusal({"trace", "-o", ""}), "option --output: expected DIR after it, got an empty word");
+  EXPECT_EQ(Fake().refusal({"trace", ""}), "trace: expected CONFIG, got an empty word");
+  EXPECT_EQ(Fake().refusal({"verify", "a", ""}), "verify: expected FILE, got an empty word");
+}
+
+TEST(CommandLine, CutsLongWordsInItsMessages) {
+  const std::string word(5000, 'x');
+  for (const std::string& given : {word, "--" + word, "--" + word + "=", "--" + word + "=3", "--values=" + word}) {
+    EXPECT_LT(Fake().refusal({"trace", "a.json", given.c_str()}).size(), 200u);
+  }
+  EXPECT_LT(Fake().refusal({word.c_str()}).size(), 200u);
+  EXPECT_LT(Fake().refusal({"trace", "--json", ("--set=" + word).c_str()}).size(), 200u);
 }
 
 TEST(CommandLine, ADashAloneIsAWord) {

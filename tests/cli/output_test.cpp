@@ -46,6 +46,30 @@ std::string refusal(const std::string& path) {
   return "(accepted)";
 }
 
+TEST(Outputs, TakeNoPlaceOfWhatIsReadOrOfEachOther) {
+  const std::filesystem::path folder = fresh_folder();
+  const std::filesystem::path config = folder / "a.json";
+  std::ofstream(config) << "{}";
+  std::filesystem::create_symlink("a.json", folder / "link.json");
+  const auto refused = [](const std::vector<OutputFile>& outputs, const std::vector<std::filesystem::path>& inputs) {
+    try {
+      refuse_overwriting(outputs, inputs);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("(accepted)");
+  };
+  for (const std::filesystem::path& name : {config, folder / "." / "a.json", folder / "link.json"}) {
+    EXPECT_EQ(refused({{"--json", name}}, {config}),
+              "option --json: " + name.string() + " is read by this run, expected another file");
+  }
+  EXPECT_EQ(refused({{"--json", folder / "new"}, {"--junit", folder / "." / "new"}}, {config}),
+            "option --junit: " + (folder / "." / "new").string() + " is written by --json too, expected another file");
+  EXPECT_EQ(refused({{"--json", folder / "new"}, {"--junit", folder / "other"}}, {config, "-"}), "(accepted)");
+  EXPECT_EQ(refused({{"--json", "/dev/null"}, {"--junit", "/dev/null"}, {"--json", "-"}}, {"-"}), "(accepted)");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(StandardOutput, ThatIsFullIsAnError) {
   FailingBuffer buffer(3, ENOSPC);
   std::ostream out(&buffer);

@@ -110,6 +110,113 @@ TEST(Run, ACheckThatDoesNotApplyIsNoPass) {
   EXPECT_EQ(run_words({"verify", "configs/encoder.json", "--require", "causality"}).status, 1);
 }
 
+TEST_F(RunInFolder, JudgesSeveralConfigsInOneGo) {
+  std::ofstream(path("bad.json")) << R"({"B": 2, "T": 8, "d_model": 16, "H": 3})";
+  const std::string bad = path("bad.json"), junit = path("report.xml"), json = path("report.json");
+  const Outcome outcome = run_words({"verify", bad.c_str(), "configs/tiny.json", "--check", "shapes,causality",
+                                     "--junit", junit.c_str(), "--json", json.c_str()});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err, "attn-cli: " + bad + ": /H: must divide d_model (16) unless d_k is given, got 3\n");
+  EXPECT_NE(outcome.out.find("configs/tiny.json\n  pass   shapes, causality\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("a config is wrong: 1 of 2 runs passed, 0 failed, 0 incomplete, 1 not run\n"), std::string::npos);
+  const nlohmann::json record = nlohmann::json::parse(text_of("report.json"));
+  EXPECT_EQ(record["kind"], "verify_runs");
+  EXPECT_EQ(record["runs"][0]["exit_status"], 2);
+  EXPECT_EQ(record["runs"][1]["summary"]["pass"], 2);
+  EXPECT_NE(text_of("report.xml").find("<testsuites name=\"attn-cli verify\" tests=\"3\" failures=\"0\" errors=\"1\""),
+            std::string::npos);
+}
+
+TEST_F(RunInFolder, ASingleBrokenConfigIsReportedToCiToo) {
+  const std::string junit = path("report.xml");
+  expect_refused(run_words({"verify", "-", "--junit", junit.c_str()}, "{"), 2);
+  EXPECT_NE(text_of("report.xml").find("<error "), std::string::npos) << text_of("report.xml");
+}
+
+TEST(Run, SweepsOverDtypes) {
+  const Outcome outcome =
+      run_words({"verify", "configs/tiny.json", "--check", "shapes", "--sweep", "dtype=float32,float64"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\nconfigs/tiny.json dtype=float64\n"), std::string::npos) << outcome.out;
+  expect_refused(run_words({"verify", "configs/tiny.json", "--set", "T=3", "--sweep", "T=4,5"}), 2);
+  expect_refused(run_words({"verify", "configs/tiny.json", "--sweep", "Tt=4"}), 2);
+}
+
+TEST(Run, APlantedFaultExitsWithOne) {
+  const Outcome outcome = run_words({"verify", "configs/tiny.json", "--fault", "scale-none"});
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("planted fault scale-none: caught by scale"), std::string::npos) << outcome.out;
+  expect_refused(run_words({"verify", "configs/tiny.json", "--fault", "scale-non"}), 2);
+  expect_refused(run_words({"verify", "configs/single_head.json", "--fault", "heads-reversed"}), 2);
+}
+
+TEST_F(RunInFolder, DrawsAMapWhenTheMaskIsNotTheOneDeclared) {
+  const std::string file = path("map.png");
+  const Outcome faulty =
+      run_words({"verify", "configs/tiny.json", "--fault", "leak-random", "--picture", file.c_str()});
+  EXPECT_EQ(faulty.status, 1) << faulty.err;
+  EXPECT_EQ(faulty.err, "");
+  EXPECT_EQ(text_of("map.png").substr(1, 3), "PNG");
+}
+
+TEST_F(RunInFolder, DrawsNoMapOfAnHonestLayer) {
+  const std::string file = path("map.png");
+  const Outcome honest = run_words({"verify", "configs/tiny.json", "--picture", file.c_str()});
+  EXPECT_EQ(honest.status, 0);
+  EXPECT_EQ(honest.err, "attn-cli: note: no picture written: effective-mask passed\n");
+  EXPECT_EQ(files(), std::vector<std::string>{});
+}
+
+TEST(Run, RefusesOptionsThatContradictEachOther) {
+  const std::vector<std::vector<const char*>> cases = {{"--self-test", "--fault", "scale-none"},
+                                                       {"--self-test", "--check", "shapes"},
+                                                       {"--self-test", "--quick"},
+                                                       {"--self-test", "--strict"},
+                                                       {"--self-test", "--picture", "x.png"},
+                                                       {"--list-checks", "--json", "-"},
+                                                       {"--list-checks", "--list-faults"},
+                                                       {"--list-faults", "--self-test"},
+                                                       {"--explain", "shapes"},
+                                                       {"--picture", "x.png", "--skip", "effective-mask"},
+                                                       {"--picture", "x.png", "--check", "shapes"},
+                                                       {"--picture", "x.png", "--sweep", "T=4,5"},
+                                                       {"--picture", "-"},
+                                                       {"--json", "-", "--junit", "-"},
+                                                       {"--json", "configs/tiny.json"},
+                                                       {"--junit", "configs/../configs/tiny.json"},
+                                                       {"--json", "x", "--junit", "./x"}};
+  for (std::vector<const char*> words : cases) {
+    words.insert(words.begin(), {"verify", "configs/tiny.json"});
+    expect_refused(run_words(words), 2);
+  }
+}
+
+TEST_F(RunInFolder, AHeatmapTakesNoPlaceOfItsConfig) {
+  std::ofstream(path("index.json")) << R"({"B": 1, "T": 2, "d_model": 4, "H": 2})";
+  const std::string config = path("index.json");
+  expect_refused(run_words({"heatmap", config.c_str(), "-o", folder_.c_str()}), 2);
+  EXPECT_EQ(files(), std::vector<std::string>{"index.json"});
+}
+
+TEST(Run, TellsWhichChecksAndFaultsApply) {
+  EXPECT_NE(run_words({"verify", "--list-checks"}).out.find("\ncausality "), std::string::npos);
+  EXPECT_EQ(run_words({"verify", "--list-checks", "configs/encoder.json"}).out.find("\ncausality "), std::string::npos);
+  EXPECT_NE(run_words({"verify", "--list-faults"}).out.find("\nheads-reversed "), std::string::npos);
+  EXPECT_EQ(run_words({"verify", "--list-faults", "configs/single_head.json"}).out.find("\nheads-reversed "),
+            std::string::npos);
+}
+
+TEST(Run, ExplainsEveryCheckThatItLists) {
+  std::istringstream list(run_words({"verify", "--list-checks"}).out);
+  for (std::string line; std::getline(list, line);) {
+    const std::string name = line.substr(0, line.find(' '));
+    const Outcome outcome = run_words({"verify", "--explain", name.c_str()});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.out.find("no planted fault names it"), std::string::npos) << outcome.out;
+  }
+  expect_refused(run_words({"verify", "--explain", "causal-leek"}), 2);
+}
+
 TEST(Run, ListsChecksWithoutAConfig) {
   const Outcome outcome = run_words({"verify", "--list-checks"});
   EXPECT_EQ(outcome.status, 0);

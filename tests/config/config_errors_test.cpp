@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongConfig{
             "Unknown", tiny(R"("zzzzzzzz": 1)"),
             R"(tiny.json: /zzzzzzzz: unknown key "zzzzzzzz"; known: B, T, d_model, H, module, d_k, qkv, bias, dropout, )"
-            "causal, max_seq_len, embedding, weights, input, mode, dtype, device, seed, threads"},
+            "causal, max_seq_len, embedding, weights, weights_layout, input, mode, dtype, device, seed, threads, "
+            "$schema"},
         WrongConfig{"UnknownAndNull", tiny(R"("casual": null)"),
                     R"(tiny.json: /casual: unknown key "casual"; did you mean "causal"?)"},
         WrongConfig{"WithASlash", tiny(R"("bi/as": 1)"),
@@ -104,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongConfig{"Tokenizer", tiny(R"("embedding": {}, "input": {"kind": "text", "text": "a", "tokenizer": "bpe"})"),
                     R"(tiny.json: /input/tokenizer: unknown tokenizer "bpe"; known: bytes, words)"},
         WrongConfig{"Device", tiny(R"("device": "gpu")"),
-                    R"(tiny.json: /device: unknown device "gpu"; known: cpu, cuda, cuda:N with N from 0 to 127)"},
+                    R"(tiny.json: /device: unknown device "gpu"; did you mean "cuda"?)"},
         WrongConfig{"DeviceBoolean", tiny(R"("device": true)"), "tiny.json: /device: must be a string, got true"},
         WrongConfig{"BiasInteger", tiny(R"("bias": 1)"), "tiny.json: /bias: must be true or false, got 1"},
         WrongConfig{"CausalString", tiny(R"("causal": "true")"),

@@ -105,5 +105,14 @@ TEST(Padded, CountsColumnsNotBytes) {
   EXPECT_EQ(padded("\u65e5", 3), "\u65e5 ");
 }
 
+TEST(Shortened, LeavesWhatFitsAndCutsTheRestWithDots) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("abcd", 3), "...");
+  EXPECT_EQ(shortened("abcdefgh", 6), "abc...");
+  EXPECT_EQ(shortened("äöüßäöüß", 6), "äöü...");
+  EXPECT_EQ(shortened("a\nb", 60), "a\\nb");
+  EXPECT_EQ(shortened("", 60), "");
+}
+
 }  // namespace
 }  // namespace attn
