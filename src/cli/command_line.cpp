@@ -47,11 +47,14 @@ Action print(const std::string& text) {
   return [text](Streams& streams) { return streams.out << text, ExitStatus::kOk; };
 }
 
-/// What CLI11 could not place. It counts the "--" that ends the options among it.
-std::vector<std::string> leftover_words(const CLI::App& app) {
-  std::vector<std::string> words = app.remaining(false);
-  std::erase(words, "--");
-  return words;
+/// Words that may be arguments only: those after "--". CLI11 would hand them to the program once the command has its
+/// first argument, so they are kept from it. Leaves in `words` those before.
+std::vector<std::string> take_words_after_dashes(std::vector<std::string>& words) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) return {};
+  std::vector<std::string> after(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return after;
 }
 
 /// "--json=": CLI11 would take the next word.
@@ -63,12 +66,16 @@ void refuse_empty_values(const std::vector<std::string>& words) {
   }
 }
 
+[[noreturn]] void refuse_second_argument(const std::string& word, const std::string& where) {
+  throw ConfigError(where + "unexpected argument " + in_quotes(word) + ", expected one CONFIG at most");
+}
+
 [[noreturn]] void refuse_leftover(const std::vector<std::string>& leftover, const std::vector<OptionSpec>& options,
                                   const std::string& where) {
   for (const std::string& word : leftover) {
     if (looks_like_option(word)) throw ConfigError(where + unknown_word("option", name_part(word), all_names(options)));
   }
-  throw ConfigError(where + "unexpected argument " + in_quotes(leftover.front()) + ", expected one CONFIG at most");
+  refuse_second_argument(leftover.front(), where);
 }
 
 /// CLI11 refused the words. Which of our rules was broken is worked out here, so that no text of its own is needed.
@@ -123,12 +130,24 @@ Twin make_twin(CLI::App& app, const Command& command) {
   return twin;
 }
 
-Action finish(Command& command, const Twin& twin) {
+/// Fills the command's argument from the words that stand for it.
+void receive_arguments(const Command& command, const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  const std::string where = command.name() + ": ";
+  if (!command.argument()) throw ConfigError(where + "unexpected argument " + in_quotes(words.front()));
+  if (words.size() > 1 && !command.takes_many_arguments()) refuse_second_argument(words[1], where);
+  for (const std::string& word : words) {
+    if (word.empty()) throw ConfigError(where + "expected " + command.argument()->value_name + ", got an empty word");
+  }
+  command.receive_argument(words);
+}
+
+Action finish(Command& command, const Twin& twin, const std::vector<std::string>& after_dashes) {
   if (twin.help->count() > 0) return print(command.help());
   std::vector<OptionSpec> known = command.options();
   known.push_back(kHelpSpec);
   known.push_back(kDebugSpec);
-  const std::vector<std::string> leftover = leftover_words(*twin.app);
+  const std::vector<std::string> leftover = twin.app->remaining(false);
   if (!leftover.empty()) refuse_leftover(leftover, known, command.name() + ": ");
 
   const std::vector<std::string> known_names = all_names(known);
@@ -139,14 +158,10 @@ Action finish(Command& command, const Twin& twin) {
     if (!option.value_name.empty()) refuse_no_values(words, option, known_names);
     command.receive(index, words);
   }
-  if (twin.argument != nullptr && twin.argument->count() > 0) {
-    for (const std::string& word : twin.argument->results()) {
-      if (word.empty()) {
-        throw ConfigError(command.name() + ": expected " + command.argument()->value_name + ", got an empty word");
-      }
-    }
-    command.receive_argument(twin.argument->results());
-  }
+  std::vector<std::string> arguments;
+  if (twin.argument != nullptr && twin.argument->count() > 0) arguments = twin.argument->results();
+  arguments.insert(arguments.end(), after_dashes.begin(), after_dashes.end());
+  receive_arguments(command, arguments);
   return command.action();
 }
 
@@ -219,7 +234,8 @@ Action CommandLine::help_action(const std::vector<std::string>& words) const {
 }
 
 Action CommandLine::parse(int argc, const char* const* argv) {
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const std::vector<std::string> after_dashes = take_words_after_dashes(words);
   debug_ = std::find(words.begin(), words.end(), kDebugSpec.names) != words.end();
   if (!words.empty() && words.front() == "help") return help_action(words);
   refuse_empty_values(words);
@@ -246,13 +262,13 @@ Action CommandLine::parse(int argc, const char* const* argv) {
   if (version_option->count() > 0) {
     return [version = version_](Streams& streams) { return streams.out << version() << '\n', ExitStatus::kOk; };
   }
-  const std::vector<std::string> leftover = leftover_words(app);
+  const std::vector<std::string> leftover = app.remaining(false);
   for (const std::string& word : leftover) {
     if (!looks_like_option(word)) throw ConfigError(unknown_word("command", word, command_names()));
   }
   if (!leftover.empty()) refuse_leftover(leftover, {kHelpSpec, kVersionSpec}, "");
   for (std::size_t index = 0; index < twins.size(); ++index) {
-    if (twins[index].app->parsed()) return finish(*commands_[index], twins[index]);
+    if (twins[index].app->parsed()) return finish(*commands_[index], twins[index], after_dashes);
   }
   throw ConfigError("no command given, expected " + join(command_names()) + " (attn-cli --help tells more)");
 }

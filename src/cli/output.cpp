@@ -20,8 +20,11 @@ namespace {
 bool is_one_file(const std::filesystem::path& one, const std::filesystem::path& other) {
   std::error_code error;
   if (std::filesystem::equivalent(one, other, error)) return true;
-  const std::filesystem::path first = std::filesystem::weakly_canonical(one, error);
-  return !error && first == std::filesystem::weakly_canonical(other, error) && !error;
+  const auto place = [&](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  const std::filesystem::path first = place(one);
+  return !error && first == place(other) && !error;
 }
 
 /// A regular file, or none yet: what is written takes its place.

@@ -36,7 +36,7 @@ bool is_ruled_out(const std::string& check, const RunConfig& config) {
   const bool no_future = !config.attention.causal || config.T == 1;
   if (is_one_of(check, {"causality", "causality-gradient", "mask-control", "first-token", "truncation"}))
     return no_future;
-  if (check == "scale") return config.T == 1;
+  if (is_one_of(check, {"scale", "permutation"})) return config.T == 1;
   if (check == "head-independence") return config.attention.H == 1;
   if (check == "dropout") return config.attention.dropout == 0.0;
   return false;

@@ -21,14 +21,6 @@ bool is_within(const std::set<std::string>& pointers, const std::string& pointer
   });
 }
 
-/// What people call it elsewhere, so that no likeness of letters would find our word.
-std::optional<std::string> synonym_among(const std::vector<std::string>& words, const std::string& word) {
-  for (const auto& [other, ours] : kSynonyms) {
-    if (other == word && std::find(words.begin(), words.end(), ours) != words.end()) return std::string(ours);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 bool ConfigSource::is_set(const std::string& pointer) const {
@@ -43,8 +35,9 @@ std::string ConfigSource::where(const std::string& pointer) const {
 }
 
 std::string unknown_config_word(std::string_view kind, const std::string& word, const std::vector<std::string>& known) {
-  if (const auto ours = synonym_among(known, word)) {
-    return "unknown " + std::string(kind) + " " + in_quotes(word) + "; did you mean " + in_quotes(*ours) + "?";
+  for (const auto& [other, ours] : kSynonyms) {
+    if (other != word || std::find(known.begin(), known.end(), ours) == known.end()) continue;
+    return "unknown " + std::string(kind) + " " + in_quotes(word) + "; did you mean " + in_quotes(ours) + "?";
   }
   return unknown_word(kind, word, known);
 }

@@ -110,8 +110,9 @@ void write_text(std::ostream& out, const std::vector<VerifyRun>& runs, const Tex
   out << heading("summary of " + std::to_string(summary.runs) + " runs", options.color) << "\n\n";
   write_table(out, table.columns());
   out << '\n'
-      << heading(verdict_of_all(summary), options.color) << ": " << summary.passed << " passed, " << summary.failed
-      << " failed, " << summary.incomplete << " incomplete, " << summary.not_run << " not run\n";
+      << heading(verdict_of_all(summary), options.color) << ": " << summary.passed << " of " << summary.runs
+      << " runs passed, " << summary.failed << " failed, " << summary.incomplete << " incomplete, " << summary.not_run
+      << " not run\n";
 }
 
 }  // namespace attn

@@ -58,7 +58,7 @@ TEST(RunsText, IsShortAboutWhatPassedAndFullAboutWhatFailed) {
             "  small.json  dtype=float64     1     1    0      0  failed\n"
             "  bad.json                                           the config is wrong\n"
             "\n"
-            "a config is wrong: 1 passed, 1 failed, 0 incomplete, 1 not run\n");
+            "a config is wrong: 1 of 3 runs passed, 1 failed, 0 incomplete, 1 not run\n");
 }
 
 TEST(RunsText, TellsEverythingWhenVerbose) {
