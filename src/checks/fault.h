@@ -53,6 +53,7 @@ std::string needs_two_keys(const RunConfig& run);  ///< else every weight is 1.
 std::string needs_two_tokens(const RunConfig& run);
 std::string needs_a_future(const RunConfig& run);  ///< a causal mask and two tokens.
 std::string needs_two_heads(const RunConfig& run);
+std::string needs_head_axis(const RunConfig& run);
 std::string needs_dropout(const RunConfig& run);
 std::string needs_fine_numbers(const RunConfig& run);  ///< a millionth is more than one rounding.
 

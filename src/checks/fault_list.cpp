@@ -69,6 +69,10 @@ std::string needs_a_future(const RunConfig& run) {
 
 std::string needs_two_heads(const RunConfig& run) { return run.attention.H == 1 ? "H is 1" : ""; }
 
+std::string needs_head_axis(const RunConfig& run) {
+  return run.attention.module == ModuleKind::kSingleHead ? "the layer has no head axis" : "";
+}
+
 std::string needs_dropout(const RunConfig& run) { return run.attention.dropout == 0.0 ? "dropout is 0" : ""; }
 
 std::string needs_fine_numbers(const RunConfig& run) {

@@ -81,6 +81,8 @@ struct ValuesOfOtherHead : AttentionCore {
   }
 };
 
+std::string needs_two_channels(const RunConfig& run) { return run.attention.heads_width() == 1 ? "H*d_k is 1" : ""; }
+
 }  // namespace
 
 std::vector<FaultEntry> head_faults() {
@@ -91,7 +93,7 @@ std::vector<FaultEntry> head_faults() {
        {needs_two_heads, needs_two_tokens},
        multi_head_fault<SplitByBareReshape>()},
       {{"heads-cut-off-by-one", "every head begins one channel too late", {"head-independence", "reference-forward"}},
-       {needs_two_heads},
+       {needs_head_axis, needs_two_channels},
        multi_head_fault<CutOffByOne>()},
       {{"heads-merged-without-transpose",
         "heads are merged by a reshape alone, axes are not swapped",

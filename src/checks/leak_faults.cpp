@@ -2,6 +2,8 @@
 // mask in small portions.
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "checks/fault.h"
 #include "checks/faulty_cores.h"
 #include "experiment/random_input.h"
@@ -17,7 +19,8 @@ Planting open_pair(Place place) {
 /// Any of the pairs that a causal mask hides, by the run's seed.
 LeakedPair random_pair(const RunConfig& run) {
   const auto below = [&](std::int64_t limit, std::uint64_t use) {
-    return random_integers({1}, limit, run.seed + use, RandomStream::kChecks).item<std::int64_t>();
+    const std::int64_t some = std::max<std::int64_t>(1, limit);  // of one token nothing is hidden: a pair beyond it
+    return random_integers({1}, some, run.seed + use, RandomStream::kChecks).item<std::int64_t>();
   };
   LeakedPair pair{below(run.B, 1), below(run.attention.H, 2), below(run.T - 1, 3), 0};
   pair.key = pair.query + 1 + below(run.T - 1 - pair.query, 4);
@@ -31,11 +34,11 @@ struct FutureMixedIn : AttentionCore {
   }
 };
 
-/// Adds exactly 0, whose gradient reaches the values of the future.
-struct GradientOfTheFuture : AttentionCore {
+/// Adds exactly 0, whose gradient reaches the value of the next token.
+struct GradientOfTheNext : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
-    const at::Tensor mean = v.mean(-2, /*keepdim=*/true);
-    return AttentionCore::mix_values(weights, v) + (mean - mean.detach());
+    const at::Tensor next = at::constant_pad_nd(v.narrow(-2, 1, v.size(-2) - 1), {0, 0, 0, 1});  // the last has none
+    return AttentionCore::mix_values(weights, v) + (next - next.detach());
   }
 };
 
@@ -62,14 +65,16 @@ std::vector<FaultEntry> leak_faults() {
       {{"leak-random", "one pair of query and key, drawn from the seed, is not hidden", seen},
        {needs_a_future},
        open_pair(random_pair)},
-      {{"future-mixed-in-1e-6", "a millionth of the mean of all values, future ones included, comes in", {"causality"}},
-       {needs_a_future, needs_fine_numbers},
+      {{"future-mixed-in-1e-6",
+        "a millionth of the mean of all values, future ones included, comes in",
+        {"causality", "sdpa-forward"}},
+       {needs_fine_numbers},
        core_fault<FutureMixedIn>()},
       {{"leak-in-gradient-alone",
-        "outputs are right, but their gradient reaches future tokens",
+        "outputs are right, but their gradient reaches the next token",
         {"causality-gradient", "sdpa-backward", "gradient"}},
-       {needs_a_future},
-       core_fault<GradientOfTheFuture>()},
+       {needs_two_tokens},
+       core_fault<GradientOfTheNext>()},
   };
 }
 

@@ -56,6 +56,13 @@ struct NanInOneWeight : AttentionCore {
   }
 };
 
+/// With one head the softmax of each number alone is 1.
+std::string needs_two_weights(const RunConfig& run) {
+  const std::string no_axis = needs_head_axis(run);
+  if (!no_axis.empty()) return no_axis;
+  return run.attention.H == 1 && run.T == 1 ? "H and T are 1: the only weight is 1 anyway" : "";
+}
+
 std::string needs_more_than_bfloat16(const RunConfig& run) {
   return run.dtype == Dtype::kBFloat16 ? "dtype is bfloat16 already" : "";
 }
@@ -68,7 +75,7 @@ std::vector<FaultEntry> softmax_faults() {
        {needs_two_keys},
        core_fault<SoftmaxOverQueries>()},
       {{"softmax-over-heads", "softmax runs over the heads", {"row-sums", "sdpa-forward"}},
-       {needs_two_heads},
+       {needs_two_weights},
        core_fault<SoftmaxOverHeads>()},
       {{"mask-after-softmax", "the mask is multiplied after softmax, rows are not normalised again", {"row-sums"}},
        {needs_a_future},
