@@ -62,23 +62,19 @@ double exact_limit(double largest, std::int64_t longest_sum) {
   return 1e-12 * std::max(1.0, largest) * std::sqrt(static_cast<double>(longest_sum));
 }
 
-/// What a formula, right or wrong, gives, and how far from that rounding may take the layer.
+/// What a formula, right or wrong, gives, and how far from that rounding may take the layer's output.
 struct Prediction {
   PlainLayerOutput numbers;  ///< float64
-  double output_limit = 0.0, weights_limit = 0.0;
+  double limit = 0.0;
 };
 
 Prediction predict(const Patient& patient, const LayerInput& input, const LayerRules& rules) {
-  Prediction prediction{plain_layer(in_double(input), rules)};
   const auto finite = [](const at::Tensor& tensor) { return tensor.nan_to_num(0.0, 0.0, 0.0); };
-  const auto limit = [&](const at::Tensor& exact, const at::Tensor& own) {
-    if (own.scalar_type() != at::kDouble) return budget_from(finite(exact), finite(own), patient.longest_sum).max_abs;
-    return exact_limit(finite(exact).abs().max().item<double>(), patient.longest_sum);
-  };
-  const bool in_float64 = input.x.scalar_type() == at::kDouble;
-  const PlainLayerOutput own = in_float64 ? prediction.numbers : plain_layer(input, rules);
-  prediction.output_limit = limit(prediction.numbers.output, own.output);
-  prediction.weights_limit = limit(prediction.numbers.weights, own.weights);
+  Prediction prediction{plain_layer(in_double(input), rules)};
+  const at::Tensor exact = finite(prediction.numbers.output);
+  prediction.limit = input.x.scalar_type() == at::kDouble
+                         ? exact_limit(exact.abs().max().item<double>(), patient.longest_sum)
+                         : budget_from(exact, finite(plain_layer(input, rules).output), patient.longest_sum).max_abs;
   return prediction;
 }
 
@@ -137,17 +133,12 @@ std::string explain_forward(const Patient& patient, const Symptoms& symptoms, co
                               dropout_between(right.output, symptoms.output, "outputs")}) {
     if (dropout.has_value()) return *dropout;
   }
-  std::vector<std::string> explanations, also_shown;
+  std::vector<std::string> explanations;
   for (const KnownMistake& mistake : known_mistakes(patient.input)) {
     const Prediction wrong = predict(patient, mistake.input, mistake.rules);
-    if (!agree(symptoms.output, wrong.numbers.output, wrong.output_limit)) continue;
-    explanations.push_back(mistake.words);
-    const bool shown = symptoms.weights.defined();
-    if (shown && agree(symptoms.weights, wrong.numbers.weights, wrong.weights_limit)) {
-      also_shown.push_back(mistake.words);
-    }
+    if (agree(symptoms.output, wrong.numbers.output, wrong.limit)) explanations.push_back(mistake.words);
   }
-  return join(also_shown.empty() ? explanations : also_shown, ", or ");
+  return join(explanations, ", or ");
 }
 
 std::string explain_backward(CheckContext& context, const Patient& patient) {
@@ -188,7 +179,7 @@ std::string explain(CheckContext& context) {
   if (!patient.has_value()) return "";
   const Symptoms symptoms = symptoms_of(*patient);
   const Prediction right = predict(*patient, patient->input, rules_of(patient->input.config));
-  if (agree(symptoms.output, right.numbers.output, right.output_limit)) return explain_backward(context, *patient);
+  if (agree(symptoms.output, right.numbers.output, right.limit)) return explain_backward(context, *patient);
   return explain_forward(*patient, symptoms, right.numbers);
 }
 

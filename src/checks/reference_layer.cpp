@@ -177,7 +177,8 @@ std::vector<double> project_output_backward(const ReferenceLayerInput& input, co
   return d_context;
 }
 
-ReferenceCoreInput core_input(const ReferenceLayerInput& input, const std::vector<std::int64_t>& rows) {
+/// Sizes, and which keys the rows see; q, k and v are for the caller to fill in.
+ReferenceCoreInput core_of(const ReferenceLayerInput& input, const std::vector<std::int64_t>& rows) {
   ReferenceCoreInput core;
   core.B = input.B;
   core.H = input.config.H;
@@ -186,9 +187,6 @@ ReferenceCoreInput core_input(const ReferenceLayerInput& input, const std::vecto
   core.d_k = input.config.d_k();
   core.causal = input.config.causal;
   core.last_visible = rows;  // a token may look at itself and at earlier ones
-  core.q = project(input, kQueryPart, rows);
-  core.k = project(input, kKeyPart, every_token(input.T));
-  core.v = project(input, kValuePart, every_token(input.T));
   return core;
 }
 
@@ -211,7 +209,11 @@ std::vector<ParameterShape> reference_parameters(const AttentionConfig& config) 
 }
 
 ReferenceLayerOutput reference_layer(const ReferenceLayerInput& input) {
-  ReferenceCoreInput core = core_input(input, query_rows(input));
+  const std::vector<std::int64_t> rows = query_rows(input), tokens = every_token(input.T);
+  ReferenceCoreInput core = core_of(input, rows);
+  core.q = project(input, kQueryPart, rows);
+  core.k = project(input, kKeyPart, tokens);
+  core.v = project(input, kValuePart, tokens);
   ReferenceCoreOutput attended = reference_core(core);
   ReferenceLayerOutput output;
   output.output = project_output(input, attended.context, core.T_q);
@@ -223,32 +225,36 @@ ReferenceLayerOutput reference_layer(const ReferenceLayerInput& input) {
   return output;
 }
 
-ReferenceLayerGradients reference_layer_backward(const ReferenceLayerInput& input,
+ReferenceLayerGradients reference_layer_backward(const ReferenceLayerInput& input, const ReferenceLayerOutput& forward,
                                                  const std::vector<double>& d_output) {
-  const std::vector<std::int64_t> rows = query_rows(input);
-  const ReferenceCoreInput core = core_input(input, rows);
+  const std::vector<std::int64_t> rows = query_rows(input), tokens = every_token(input.T);
   ReferenceLayerGradients gradients;
   gradients.x = zeros(input.B * input.T * input.config.d_model);
   for (const ParameterShape& parameter : reference_parameters(input.config)) {
     gradients.parameters[parameter.name].assign(input.parameters.at(parameter.name).size(), 0.0);
   }
-  const std::vector<double> d_context =
-      project_output_backward(input, reference_core(core).context, core.T_q, d_output, gradients);
+  ReferenceCoreInput core = core_of(input, rows);
+  core.q = forward.q;
+  core.k = forward.k;
+  core.v = forward.v;
+  const std::vector<double> d_context = project_output_backward(input, forward.context, core.T_q, d_output, gradients);
   const ReferenceCoreGradients d_core = reference_core_backward(core, d_context);
   project_backward(input, kQueryPart, rows, d_core.dq, gradients);
-  project_backward(input, kKeyPart, every_token(input.T), d_core.dk, gradients);
-  project_backward(input, kValuePart, every_token(input.T), d_core.dv, gradients);
+  project_backward(input, kKeyPart, tokens, d_core.dk, gradients);
+  project_backward(input, kValuePart, tokens, d_core.dv, gradients);
   return gradients;
 }
 
 double reference_layer_cost(const AttentionConfig& config, std::int64_t B, std::int64_t T, std::int64_t R) {
+  constexpr double kSoftmaxOfAPair = 50.0;  // exp, division, and walking through four (R, T) arrays, twice
   const double width = static_cast<double>(config.heads_width());
   const double rows = static_cast<double>(R), tokens = static_cast<double>(T);
-  const double projections = 2.0 * (rows + tokens) * static_cast<double>(config.d_model) * width;  // q and out; k and v
-  const double products = rows * tokens * width * (config.causal ? 0.5 : 1.0);
-  // Projections: forward, once more in the backward pass, and two products backward. Attention: two products each time
-  // it runs forward, which is three times, and four backward.
-  return static_cast<double>(B) * (4.0 * projections + 10.0 * products);
+  const double projections = 2.0 * (rows + tokens) * static_cast<double>(config.d_model) * width;  // q, k, v, output
+  const double pairs = rows * tokens * static_cast<double>(config.H) * (config.causal ? 0.5 : 1.0);
+  // A projection is one product forward and two backward. Attention has two forward and four backward, and its
+  // backward pass works out the forward one again.
+  return static_cast<double>(B) *
+         (3.0 * projections + pairs * (8.0 * static_cast<double>(config.d_k()) + kSoftmaxOfAPair));
 }
 
 }  // namespace attn

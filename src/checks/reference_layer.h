@@ -46,11 +46,13 @@ struct ReferenceLayerGradients {
 /// Throws std::out_of_range when a parameter is missing.
 ReferenceLayerOutput reference_layer(const ReferenceLayerInput& input);
 
-/// Gradients of sum(output * d_output), written out by hand. d_output: (B, R, d_model); rows that are not worked out
-/// count as if their d_output were 0.
-ReferenceLayerGradients reference_layer_backward(const ReferenceLayerInput& input, const std::vector<double>& d_output);
+/// Gradients of sum(output * d_output), written out by hand. `forward` is what reference_layer() gave for `input`.
+/// d_output: (B, R, d_model); rows that are not worked out count as if their d_output were 0.
+ReferenceLayerGradients reference_layer_backward(const ReferenceLayerInput& input, const ReferenceLayerOutput& forward,
+                                                 const std::vector<double>& d_output);
 
-/// Multiply-adds of a forward and a backward pass with R rows of `B` items: about 1 ns each.
+/// Multiply-adds of a forward and a backward pass of R rows of each of B items, about a nanosecond each; what softmax
+/// costs a pair of query and key is counted as so many of them.
 double reference_layer_cost(const AttentionConfig& config, std::int64_t B, std::int64_t T, std::int64_t R);
 
 }  // namespace attn

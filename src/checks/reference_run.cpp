@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "checks/check_context.h"
-#include "checks/reference_layer.h"
 #include "core/text.h"
 
 namespace attn {
@@ -206,8 +205,10 @@ const LayerNumbers& ReferenceRun::layer() {
 const LayerNumbers& ReferenceRun::loops() {
   if (same_ != nullptr) return same_->loops();
   if (loops_.has_value()) return *loops_;
-  const ReferenceLayerInput input = for_loops(input_, sample_);
-  ReferenceLayerOutput output = reference_layer(input);
+  loops_forward_.emplace(for_loops(input_, sample_), ReferenceLayerOutput{});
+  const ReferenceLayerInput& input = loops_forward_->first;
+  ReferenceLayerOutput& output = loops_forward_->second;
+  output = reference_layer(input);
   const std::int64_t R = sample_.rows.empty() ? input.T : static_cast<std::int64_t>(sample_.rows.size());
   loops_.emplace();
   loops_->output = tensor_of(output.output, {input.B, R, input.config.d_model});
@@ -228,8 +229,10 @@ const LayerNumbers& ReferenceRun::plain() {
 const std::map<std::string, at::Tensor>& ReferenceRun::loops_gradients() {
   if (same_ != nullptr) return same_->loops_gradients();
   if (loops_gradients_.has_value()) return *loops_gradients_;
+  loops();
   ReferenceLayerGradients gradients =
-      reference_layer_backward(for_loops(input_, sample_), numbers_of(judged_rows(d_output(), 1)));
+      reference_layer_backward(loops_forward_->first, loops_forward_->second, numbers_of(judged_rows(d_output(), 1)));
+  loops_forward_.reset();
   loops_gradients_.emplace();
   (*loops_gradients_)["x"] = tensor_of(gradients.x, input_.x.sizes());
   for (const ParameterShape& parameter : reference_parameters(input_.config)) {

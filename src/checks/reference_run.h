@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "checks/plain_layer.h"
+#include "checks/reference_layer.h"
 #include "checks/subject.h"
 
 namespace attn {
@@ -89,6 +91,7 @@ class ReferenceRun {
   LayerInput input_;
   std::string why_not_;
   std::optional<LayerNumbers> layer_, loops_, plain_;
+  std::optional<std::pair<ReferenceLayerInput, ReferenceLayerOutput>> loops_forward_;  ///< for the loops' backward pass
   std::optional<std::map<std::string, at::Tensor>> loops_gradients_, plain_gradients_;
 };
 

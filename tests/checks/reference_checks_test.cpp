@@ -235,7 +235,7 @@ TEST(ReferenceSample, IsOneItemThenSomeRowsThenAShorterInput) {
   EXPECT_TRUE(std::is_sorted(rows.rows.begin(), rows.rows.end()));
   EXPECT_EQ(std::set<std::int64_t>(rows.rows.begin(), rows.rows.end()).size(), rows.rows.size());
 
-  const ReferenceSample tokens = sampled.with_budget(0.1);
+  const ReferenceSample tokens = sampled.with_budget(0.05);
   EXPECT_EQ(tokens.words, std::to_string(tokens.x.size(1)) + " of 15 tokens of item " + number + " as a shorter input");
   EXPECT_TRUE(tokens.rows.empty());
 

@@ -14,6 +14,10 @@
 namespace attn {
 namespace {
 
+ReferenceLayerGradients backward(const ReferenceLayerInput& input, const std::vector<double>& d_output) {
+  return reference_layer_backward(input, reference_layer(input), d_output);
+}
+
 std::size_t as_size(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 /// Two heads of width 1, three tokens.
@@ -113,7 +117,7 @@ TEST(ReferenceLayer, ScalesByTheWidthOfOneHead) {
 TEST(ReferenceLayer, GivesTheGradientsWorkedOutByHand) {
   // Only output channel 0 of the last token counts: mean of x0 plus 10 times the mean of x1.
   const ReferenceLayerInput input = two_heads(QkvLayout::kSeparate, kSeparateMeans);
-  const ReferenceLayerGradients gradients = reference_layer_backward(input, {0, 0, 0, 0, 1, 0});
+  const ReferenceLayerGradients gradients = backward(input, {0, 0, 0, 0, 1, 0});
   const double third = 1.0 / 3.0;
   expect_near(gradients.x, {third, 10 * third, third, 10 * third, third, 10 * third});
   expect_near(gradients.parameters.at("o_proj.weight"), {3, 5, 0, 0});
@@ -195,7 +199,7 @@ double slope(ReferenceLayerInput input, const std::vector<double>& d_output,
 RC_GTEST_PROP(ReferenceLayer, ItsGradientsAreTheSlopesOfItsOutput, ()) {
   const ReferenceLayerInput input = random_layer();
   const std::vector<double> d_output = random_numbers(input.B * input.T * input.config.d_model);
-  const ReferenceLayerGradients gradients = reference_layer_backward(input, d_output);
+  const ReferenceLayerGradients gradients = backward(input, d_output);
   const auto require_slope = [&](double gradient, const std::function<double&(ReferenceLayerInput&)>& number) {
     const double expected = slope(input, d_output, number);
     RC_ASSERT(std::abs(gradient - expected) <= 1e-5 * std::max(1.0, std::abs(expected)));
@@ -229,9 +233,9 @@ RC_GTEST_PROP(ReferenceLayer, SomeRowsAreWhatTheyAreAmongAll, ()) {
     }
   }
   RC_ASSERT(reference_layer(input).output == expected);
-  const ReferenceLayerGradients some = reference_layer_backward(input, d_rows);
+  const ReferenceLayerGradients some = backward(input, d_rows);
   input.rows.clear();
-  const ReferenceLayerGradients all = reference_layer_backward(input, d_whole);
+  const ReferenceLayerGradients all = backward(input, d_whole);
   const auto require_near = [](const std::vector<double>& actual, const std::vector<double>& wanted) {
     for (std::size_t index = 0; index < wanted.size(); ++index) {
       RC_ASSERT(std::abs(actual[index] - wanted[index]) <= 1e-10 * std::max(1.0, std::abs(wanted[index])));
@@ -285,7 +289,7 @@ TEST_P(ReferenceFixture, LoopsGiveOutputWeightsAndEveryGradient) {
   const ReferenceLayerOutput output = reference_layer(input);
   expect_close(output.output, "expected.output");
   expect_close(output.weights, "expected.weights");
-  const ReferenceLayerGradients gradients = reference_layer_backward(input, numbers_of(fixture.at("gradient.output")));
+  const ReferenceLayerGradients gradients = backward(input, numbers_of(fixture.at("gradient.output")));
   expect_close(gradients.x, "gradient.x");
   for (const auto& [name, gradient] : gradients.parameters) expect_close(gradient, "gradient." + name);
   // x, expected.output, expected.weights, gradient.output, gradient.x, and each parameter with its gradient
