@@ -35,7 +35,7 @@ void add_compare_command(CommandLine& line) {
        "Takes two files of attn-cli trace --save, or of any program that names its tensors as that does\n"
        "(forward.scores, backward.scores, gradient.c_attn.weight ...), and prints a line for each tensor that both\n"
        "have, in the order of the run. Two tensors agree when they are no further apart than rounding explains:\n"
-       "4 * (sqrt(place in the run) * eps of the coarser dtype + sqrt(longest sum) * eps of the sums), times the\n"
+       "2 * (sqrt(place in the run) * eps of the coarser dtype + sqrt(longest sum) * eps of the sums), times the\n"
        "tensor's scale: its largest value, or that of the numbers whose difference it is. NaN equals NaN, -inf\n"
        "equals -inf. Tensors that only one file has are named.",
        {"attn-cli compare before.safetensors after.safetensors",

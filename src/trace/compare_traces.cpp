@@ -58,9 +58,13 @@ std::vector<Pair> pairs_in_order(const SafetensorsFile& a, const SafetensorsFile
   for (const Entry& entry : b.entries()) {
     if (a.find(entry.name) == nullptr) result.only_b.push_back(entry.name);
   }
-  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& first, const Pair& second) {
-    return pipeline_place(first.a->name) < pipeline_place(second.a->name);
-  });
+  const auto is_earlier = [](const std::string& first, const std::string& second) {
+    return pipeline_place(first) < pipeline_place(second);
+  };
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [&](const Pair& first, const Pair& second) { return is_earlier(first.a->name, second.a->name); });
+  std::stable_sort(result.only_a.begin(), result.only_a.end(), is_earlier);
+  std::stable_sort(result.only_b.begin(), result.only_b.end(), is_earlier);
   return pairs;
 }
 
@@ -123,12 +127,12 @@ std::int64_t longest_sum(const std::vector<Pair>& pairs) {
 double summing_epsilon(double stored) { return stored > epsilon_of("F32") ? epsilon_of("F32") : stored; }
 
 /// How far rounding may take two runs apart at the tensor in this place (from 1): each step before it was rounded once,
-/// each sum once a term; such errors add like random ones, as the root of their number. Four times that: few random
-/// numbers are further out than four deviations.
+/// each sum once a term. Such errors, of eps / 2 at most, add like random ones, as the root of their number; four times
+/// that is beyond what chance, or a gradient that enlarges them, has shown (a quarter at most on all shipped configs).
 double rounding_limit(double stored_epsilon, std::size_t place, std::int64_t terms, double scale) {
   const double roundings = std::sqrt(static_cast<double>(place)) * stored_epsilon +
                            std::sqrt(static_cast<double>(terms)) * summing_epsilon(stored_epsilon);
-  return 4.0 * roundings * scale;
+  return 2.0 * roundings * scale;
 }
 
 std::string reason_of(CompareRule rule, std::int64_t terms) {
@@ -140,7 +144,7 @@ std::string reason_of(CompareRule rule, std::int64_t terms) {
     case CompareRule::kRounding:
       break;
   }
-  return "4 * (sqrt(place in the run) * eps of the coarser dtype + sqrt(" + std::to_string(terms) +
+  return "2 * (sqrt(place in the run) * eps of the coarser dtype + sqrt(" + std::to_string(terms) +
          ", the longest sum) * eps of the sums) * the tensor's scale: rounding errors add like random ones";
 }
 

@@ -27,7 +27,7 @@ TEST(ConfigFile, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(
       to_json(parse(tiny())).dump(),
       R"({"B":2,"T":8,"d_model":16,"H":4,"module":"multi-head","d_k":4,"qkv":"fused","bias":false,"dropout":0.0,)"
-      R"("causal":true,"max_seq_len":1024,"embedding":null,"weights":null,"input":{"kind":"random"},"mode":"eval",)"
+      R"("causal":true,"max_seq_len":1024,"embedding":null,"weights":null,"weights_layout":"auto","input":{"kind":"random"},"mode":"eval",)"
       R"("dtype":"float32","device":"cpu","seed":0,"threads":null})");
 }
 
@@ -155,6 +155,7 @@ TEST(ConfigKeys, ListsEveryKeyOnceInTheOrderOfTheTable) {
                                                      "embedding.vocab_size",
                                                      "embedding.positions",
                                                      "weights",
+                                                     "weights_layout",
                                                      "input.kind",
                                                      "input.file",
                                                      "input.name",

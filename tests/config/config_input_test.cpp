@@ -242,6 +242,23 @@ TEST_F(TensorFile, MayBeTheWeightsToo) {
   EXPECT_EQ(cut.rfind("tiny.json: /weights: " + (folder_.path() / "cut.safetensors").string(), 0), 0u) << cut;
 }
 
+TEST_F(TensorFile, OfASavedTraceGivesItsForwardX) {
+  const std::string zeros(32, '\0');
+  const std::string_view bytes(zeros);
+  const SafetensorsEntry saved_x{"forward.x", "F32", {1, 2, 4}, bytes};
+  folder_.write("trace.safetensors", to_safetensors({saved_x}, {}));
+  folder_.write("both.safetensors", to_safetensors({saved_x, {"x", "F16", {1, 2, 4}, bytes.substr(0, 16)}}, {}));
+  const auto name_of = [&](const std::string& file, const std::string& fields = "") {
+    const std::string text = R"({"H": 2, "input": {"kind": "tensor", "file": ")" + file + "\"" + fields + "}}";
+    return std::get<TensorInput>(parse(text, {}, folder_.path()).input).name;
+  };
+  EXPECT_EQ(name_of("trace.safetensors"), "forward.x");
+  EXPECT_EQ(name_of("both.safetensors"), "x");
+  // Only the default falls back: a name that was asked for is that one or an error.
+  const std::string asked = R"({"H": 2, "input": {"kind": "tensor", "file": "trace.safetensors", "name": "x"}})";
+  EXPECT_NE(error(asked).find("no tensor \"x\""), std::string::npos) << error(asked);
+}
+
 TEST_F(TensorFile, PathsAreAbsoluteAndWithoutDots) {
   const RunConfig run =
       parse(R"({"H": 2, "input": {"kind": "tensor", "file": "./a/../x.safetensors"}})", {}, folder_.path());

@@ -131,7 +131,8 @@ TEST(Weights, AreTakenFromTheFileAndConversionIsTold) {
   const Experiment experiment = make_experiment(file.used_by(small_config()));
   for (const auto& [name, value] : parameters_of(*experiment.layer))
     EXPECT_TRUE(at::equal(value, wanted.at(name))) << name;
-  EXPECT_EQ(experiment.notes, std::vector<std::string>{file.name() + ": F16 converted to float32"});
+  ASSERT_EQ(experiment.notes.size(), 2U);  // the first: that all are square, see StoredLayout
+  EXPECT_EQ(experiment.notes.back(), file.name() + ": F16 converted to float32");
 }
 
 TEST(Weights, KeepAllDigitsOfFloat64) {
@@ -156,6 +157,83 @@ TEST(Weights, ThatDoNotFitAreNamedAllAtOnce) {
             file.name() +
                 ": does not fit the layer: missing k_proj.weight; left over c_attn.weight; "
                 "q_proj.weight is (8, 4), expected (8, 8)");
+}
+
+/// R66: GPT-2 keeps its weights as [in, out]; d_model 12, so c_attn is (12, 36) there and c_proj is square.
+class Gpt2Weights : public ::testing::Test {
+ protected:
+  Gpt2Weights() {
+    config_.attention.d_model = 12;
+    config_.attention.H = 3;
+    config_.attention.qkv = QkvLayout::kFused;
+    config_.attention.bias = true;
+    config_.seed = 5;
+    due_ = parameters_of(*make_layer(config_));
+    config_.seed = 0;
+  }
+
+  /// The layer's parameters with those of these names the other way up.
+  std::map<std::string, at::Tensor> lying(const std::vector<std::string>& names) const {
+    auto stored = due_;
+    for (const std::string& name : names) stored[name] = stored.at(name).t().contiguous();
+    return stored;
+  }
+
+  void expect_due(const RunConfig& config) const {
+    for (const auto& [name, value] : parameters_of(*make_experiment(config).layer)) {
+      EXPECT_TRUE(at::equal(value, due_.at(name))) << name;
+    }
+  }
+
+  RunConfig config_ = small_config();
+  std::map<std::string, at::Tensor> due_;
+};
+
+TEST_F(Gpt2Weights, AreReadTransposedTheSquareOneToo) {
+  ASSERT_FALSE(at::equal(due_.at("c_proj.weight"), due_.at("c_proj.weight").t())) << "must not be symmetric";
+  const WeightsFile file(lying({"c_attn.weight", "c_proj.weight"}));
+  expect_due(file.used_by(config_));
+  EXPECT_EQ(make_experiment(file.used_by(config_)).notes,
+            std::vector<std::string>{file.name() +
+                                     ": c_attn.weight (12, 36) is [in, out], as GPT-2 keeps it: all 2-D weights of the "
+                                     "layer are read transposed, square ones too (c_proj.weight)"});
+}
+
+TEST_F(Gpt2Weights, OfASquareLayerAreReadAsTheConfigSays) {
+  config_.attention.qkv = QkvLayout::kSeparate;
+  config_.seed = 5;
+  due_ = parameters_of(*make_layer(config_));
+  const WeightsFile file(lying({"q_proj.weight", "k_proj.weight", "v_proj.weight", "o_proj.weight"}));
+  RunConfig config = file.used_by(config_);
+  config.weights_layout = WeightsLayout::kInOut;
+  expect_due(config);
+}
+
+TEST_F(Gpt2Weights, ForcedTheWrongWayUpAreRefusedWithTheWayOut) {
+  RunConfig config = config_;
+  {
+    const WeightsFile file(lying({"c_attn.weight", "c_proj.weight"}));
+    config = file.used_by(config_);
+    config.weights_layout = WeightsLayout::kOutIn;
+    EXPECT_EQ(message_of(config), file.name() +
+                                      ": does not fit the layer: c_attn.weight is (12, 36), expected (36, 12), its "
+                                      "transpose: set weights_layout to auto or in-out");
+  }
+  const WeightsFile file(due_);
+  config = file.used_by(config_);
+  config.weights_layout = WeightsLayout::kInOut;
+  EXPECT_EQ(message_of(config), file.name() +
+                                    ": does not fit the layer: c_attn.weight is (36, 12), expected (12, 36) as the "
+                                    "weights are [in, out], its transpose: set weights_layout to auto or out-in");
+}
+
+TEST_F(Gpt2Weights, WithAnotherShapeAreNamedWithWhatIsDue) {
+  auto stored = lying({"c_attn.weight"});
+  stored["c_proj.weight"] = at::zeros({12, 13});
+  const WeightsFile file(stored);
+  EXPECT_EQ(message_of(file.used_by(config_)), file.name() +
+                                                   ": does not fit the layer: c_proj.weight is (12, 13), expected (12, "
+                                                   "12) as the weights are [in, out]");
 }
 
 TEST(Weights, TooLargeForTheDtypeAreRefused) {
