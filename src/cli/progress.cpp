@@ -1,12 +1,35 @@
 #include "cli/progress.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <ostream>
 #include <utility>
+
+#include "core/text.h"
 
 namespace attn {
 namespace {
 
 constexpr const char* kWipeLine = "\r\x1b[K";
+constexpr std::size_t kUsualColumns = 80;
+
+/// Columns of the terminal. A longer line would be broken by it, and only its last part wiped.
+std::size_t terminal_columns() {
+  struct winsize size = {};
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualColumns;
+}
+
+/// "attn-cli: check causality (5 of 13), 4 s", of which the middle is cut where the terminal is narrow.
+std::string progress_line(const std::string& what, std::int64_t seconds) {
+  const std::string name = "attn-cli: ";
+  const std::string time = ", " + std::to_string(seconds) + " s";
+  const std::size_t columns = terminal_columns();
+  const std::size_t taken = name.size() + time.size() + 1;  // the cursor stands behind the line
+  return name + shortened(what, columns > taken ? columns - taken : 0) + time;
+}
 
 }  // namespace
 
@@ -36,7 +59,7 @@ void Progress::show_until_stopped(std::chrono::milliseconds patience) {
   if (stopped_changed_.wait_for(lock, patience, [this] { return stopped_; })) return;
   do {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
-    err_ << kWipeLine << "attn-cli: " << what_ << ", " << seconds.count() << " s" << std::flush;
+    err_ << kWipeLine << progress_line(what_, seconds.count()) << std::flush;
   } while (!stopped_changed_.wait_for(lock, std::chrono::seconds(1), [this] { return stopped_; }));
   err_ << kWipeLine << std::flush;
 }

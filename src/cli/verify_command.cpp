@@ -70,11 +70,11 @@ std::vector<VerifyRun> carry_out_all(const std::vector<PlannedRun>& planned, con
   for (const PlannedRun& run : planned) {
     std::string where;
     if (planned.size() > 1) {
-      where = run_label(run.source, run.sweep) + " (" + std::to_string(runs.size() + 1) + " of " +
-              std::to_string(planned.size()) + "): ";
+      where = ", run " + std::to_string(runs.size() + 1) + " of " + std::to_string(planned.size()) + ": " +
+              run_label(run.source, run.sweep);
     }
     try {
-      runs.push_back(carry_out(run, task, [&](const std::string& what) { progress.set(where + what); }));
+      runs.push_back(carry_out(run, task, [&](const std::string& what) { progress.set(what + where); }));
     } catch (...) {
       if (planned.size() == 1) single_failure = std::current_exception();
       runs.push_back(failed_run(run, std::current_exception()));

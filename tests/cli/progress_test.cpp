@@ -36,5 +36,17 @@ TEST(Progress, ShowsALineAndWipesItAway) {
   EXPECT_EQ(err.str().find('\n'), std::string::npos);
 }
 
+TEST(Progress, FitsIntoALineOfTheTerminal) {
+  std::ostringstream err;
+  {
+    Progress progress(err, true, "check causality (1 of 2), run 1 of 2: " + std::string(500, 'x'),
+                      std::chrono::milliseconds(0));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_NE(err.str().find("attn-cli: check causality (1 of 2), run 1"), std::string::npos) << err.str();
+  EXPECT_NE(err.str().find("..., 0 s"), std::string::npos) << err.str();
+  EXPECT_EQ(err.str().find(std::string(400, 'x')), std::string::npos);
+}
+
 }  // namespace
 }  // namespace attn
