@@ -43,6 +43,13 @@ ReferenceRun* CheckContext::exact_reference() {
   return exact_reference_.get();
 }
 
+void CheckContext::forget_references() {
+  if (reference().why_not().empty()) output_budget();
+  exact_reference_.reset();
+  reference_.reset();
+  exact_reference_made_ = false;
+}
+
 ErrorBudget CheckContext::output_budget() {
   if (output_budget_.has_value()) return *output_budget_;
   ReferenceRun& judged = reference();

@@ -52,6 +52,9 @@ class CheckContext {
   /// The same for the layer rebuilt in float64; null when the run is in float64 already, or it cannot be rebuilt.
   ReferenceRun* exact_reference();
 
+  /// Frees what both hold, once the last check that needs them is done; output_budget() stays.
+  void forget_references();
+
   /// How far an honest layer's output may be from the truth on the run's input: the rule of error_budget.h, or, when
   /// the subject does not show its parameters, the rule's cap. What compares two honest runs allows twice that.
   ErrorBudget output_budget();

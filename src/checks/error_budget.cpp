@@ -11,13 +11,15 @@ namespace attn {
 
 ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, std::int64_t length) {
   if (reference.numel() == 0) return {0.0, "nothing to compare"};
-  const std::string dtype = number_name(plain.scalar_type());
-  const double epsilon = epsilon_of(plain.scalar_type());
-  const double largest = reference.abs().max().item<double>();
   const double plain_error = (plain.to(reference.options()) - reference).abs().max().item<double>();
-  const double budget = 2.0 * plain_error + epsilon * largest;
+  return budget_of(plain_error, reference.abs().max().item<double>(), plain.scalar_type(), length);
+}
+
+ErrorBudget budget_of(double plain_error, double largest, at::ScalarType type, std::int64_t length) {
+  const std::string dtype = number_name(type);
+  const double budget = 2.0 * plain_error + epsilon_of(type) * largest;
   if (!std::isfinite(budget)) throw Error("limit: the plain formula is not finite in " + dtype);
-  const ErrorBudget cap = cap_of(largest, plain.scalar_type(), length);
+  const ErrorBudget cap = cap_of(largest, type, length);
   if (cap.max_abs < budget) return cap;
   return {budget, "twice the plain formula's error in " + dtype + " (" + format_number(plain_error, 2) +
                       ") against float64 loops, plus one rounding of the largest value"};

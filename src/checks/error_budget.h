@@ -17,6 +17,9 @@ struct ErrorBudget {
 /// `length` is the longest sum behind an element (T for weights and context).
 ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, std::int64_t length);
 
+/// The same from the plain formula's error and the largest value, where one limit holds for several tensors.
+ErrorBudget budget_of(double plain_error, double largest, at::ScalarType type, std::int64_t length);
+
 /// The cap alone: for a tensor whose largest value is `largest`.
 ErrorBudget cap_of(double largest, at::ScalarType type, std::int64_t length);
 

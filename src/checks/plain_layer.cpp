@@ -127,10 +127,10 @@ std::map<std::string, at::Tensor> plain_layer_backward(const LayerInput& input, 
   const at::AutoGradMode with_gradients(true);
   LayerInput leaves = input;
   std::vector<std::string> names{"x"};
-  leaves.x = input.x.detach().clone().requires_grad_(true);
+  leaves.x = input.x.detach().requires_grad_(true);
   std::vector<at::Tensor> targets{leaves.x};
   for (auto& [name, value] : leaves.parameters) {
-    value = value.detach().clone().requires_grad_(true);
+    value = value.detach().requires_grad_(true);
     names.push_back(name);
     targets.push_back(value);
   }
