@@ -4,11 +4,9 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
-#include "config/config_file.h"
-#include "report/json_report.h"
-#include "report/tool_version.h"
+#include "config/run_config.h"
 
 namespace attn {
 
@@ -22,16 +20,7 @@ Json json_number(const std::optional<double>& value);  ///< null when absent.
 Json json_tool(const std::string& kind);
 
 /// What every record of one config begins with.
-template <typename Record>
-Json json_head(const Record& record, const std::string& kind) {
-  Json json = json_tool(kind);
-  json["torch_version"] = record.torch_version;
-  json["config"] = to_json(record.config);
-  json["source"] = record.config.source_name;
-  json["device"] = record.config.device;
-  json["threads"] = record.threads;
-  return json;
-}
+Json json_head(const RunConfig& config, int threads, const std::string& torch_version, const std::string& kind);
 
 /// Indented, with a newline at its end. Bytes that are not UTF-8 (paths may hold any) are replaced.
 std::string json_document(const Json& json);

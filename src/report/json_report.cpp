@@ -2,7 +2,11 @@
 
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
+#include "config/config_file.h"
 #include "report/json_parts.h"
+#include "report/tool_version.h"
 
 namespace attn {
 namespace {
@@ -57,10 +61,20 @@ Json json_tool(const std::string& kind) {
       {"schema_version", kJsonSchemaVersion}, {"kind", kind}, {"tool", "attn-cli"}, {"tool_version", tool_version()}};
 }
 
+Json json_head(const RunConfig& config, int threads, const std::string& torch_version, const std::string& kind) {
+  Json json = json_tool(kind);
+  json["torch_version"] = torch_version;
+  json["config"] = to_json(config);
+  json["source"] = config.source_name;
+  json["device"] = config.device;
+  json["threads"] = threads;
+  return json;
+}
+
 std::string json_document(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 std::string to_json_text(const AttentionTrace& trace) {
-  Json json = json_head(trace, "trace");
+  Json json = json_head(trace.config, trace.threads, trace.torch_version, "trace");
   json["token_labels"] = trace.token_labels;
   Json& steps = json["steps"] = Json::array();
   for (const TraceStep& step : trace.steps) steps.push_back(to_json(step));
@@ -78,7 +92,7 @@ std::string to_json_text(const AttentionTrace& trace) {
 }
 
 std::string to_json_text(const HeatmapIndex& index) {
-  Json json = json_head(index, "heatmap_index");
+  Json json = json_head(index.config, index.threads, index.torch_version, "heatmap_index");
   json["step"] = index.step;
   json["fixed_scale"] = index.fixed_scale;
   json["rows"] = {{"count", index.rows}, {"meaning", "queries"}};

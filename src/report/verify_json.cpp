@@ -1,6 +1,8 @@
 // Verifications as JSON: one run, or several (json_report.h).
-#include "core/text.h"
+#include <nlohmann/json.hpp>
+
 #include "report/json_parts.h"
+#include "report/json_report.h"
 #include "report/verify_run.h"
 
 namespace attn {
@@ -74,7 +76,7 @@ struct RunJson {
   }
 
   Json operator()(const VerifyResult& result) const {
-    Json json = json_head(result, "verify");
+    Json json = json_head(result.config, result.threads, result.torch_version, "verify");
     json["sweep"] = run.sweep;
     json["quick"] = run.quick;
     json["fault"] = result.fault;
@@ -92,7 +94,7 @@ struct RunJson {
 
   Json operator()(const SelfTestResult& result) const {
     const FaultCounts counts = count_faults(result);
-    Json json = json_head(result, "self_test");
+    Json json = json_head(result.config, result.threads, result.torch_version, "self_test");
     json["sweep"] = run.sweep;
     Json& faults = json["faults"] = Json::array();
     for (const FaultVerdict& fault : result.faults) faults.push_back(to_json(fault));
