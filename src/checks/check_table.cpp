@@ -6,73 +6,68 @@ const std::vector<CheckEntry>& check_table() {
   static const std::vector<CheckEntry> table = {
       {{"shapes", "every step, forward and backward, has the shape its formula gives; dtype and device stay", "steps",
         "Compares the shape of each named step, and of its gradient, with the formula in B, T, d_model, H and d_k; "
-        "also "
-        "that dtype and device stay what the config says. Sees an axis too many, a missing transpose where the sizes "
-        "differ, a silent cast. Cannot see anything that keeps the shapes."},
+        "also that dtype and device stay what the config says. Sees an axis too many, a missing transpose where "
+        "the sizes differ, a silent cast. Cannot see anything that keeps the shapes."},
        check_shapes},
       {{"finite", "no NaN and no infinity in steps, output and gradients, and no gradient that is all zero", "-",
-        "Looks at every number of every step, of the output and of all gradients; -inf is right only where a masked "
-        "score stands. A parameter that no gradient reaches, or whose gradient is all zero where one is due, is a "
-        "failure: dq and dk are rightly 0 only where every row sees one key."},
+        "Looks at every number of every step, of the output and of all gradients; -inf is right only where a "
+        "masked score stands. A parameter that no gradient reaches, or whose gradient is all zero where one is "
+        "due, is a failure: dq and dk are rightly 0 only where every row sees one key."},
        check_finite},
       {{"row-sums", "the weights of each query sum to 1", "weights",
-        "Sums the weights of each query over the keys; the limit is one rounding and T summed ones. On failure it says "
-        "whether columns or heads sum to 1 instead (softmax over the wrong axis), or whether the sums scatter as "
-        "active "
-        "dropout makes them. Cannot see weights that are wrong and sum to 1."},
+        "Sums the weights of each query over the keys; the limit is one rounding and T summed ones. On failure it "
+        "says whether columns or heads sum to 1 instead (softmax over the wrong axis), or whether the sums scatter "
+        "as active dropout makes them. Cannot see weights that are wrong and sum to 1."},
        check_row_sums},
       {{"masked-weights", "hidden keys have weight exactly 0, visible ones more", "weights",
-        "Every weight outside the declared mask must be exactly 0: no tolerance. Every visible one must be above 0, "
-        "unless its score is so low that the format rightly gives 0. Looks at what the layer shows as weights; what it "
-        "really uses is judged by effective-mask."},
+        "Every weight outside the declared mask must be exactly 0: no tolerance. Every visible one must be above "
+        "0, unless its score is so low that the format rightly gives 0. Looks at what the layer shows as weights; "
+        "what it really uses is judged by effective-mask."},
        check_masked_weights},
       {{"first-token", "the first token sees only itself: its context is its value, exactly", "v, context",
         "With one visible key the weight is 1, so context at t = 0 equals v at t = 0 bit for bit. Does not apply "
-        "without "
-        "a causal mask or with one token."},
+        "without a causal mask or with one token."},
        check_first_token},
       {{"scale", "scores are multiplied by 1/sqrt(d_k)", "q, k, scaled scores",
-        "Recovers the factor between scaled scores and raw dot products by least squares, within what rounding can do, "
-        "and names the usual mistakes (1, 1/d_k, 1/sqrt(d_model), 1/sqrt(H)). Beside it: with q, k ~ N(0, 1) scaled "
-        "scores have variance 1. Cannot say anything when all scores of a query are equal."},
+        "Recovers the factor between scaled scores and raw dot products by least squares, within what rounding can "
+        "do, and names the usual mistakes (1, 1/d_k, 1/sqrt(d_model), 1/sqrt(H)). Beside it: with q, k ~ N(0, 1) "
+        "scaled scores have variance 1. Cannot say anything when all scores of a query are equal."},
        check_scale},
       {{"causality", "changing tokens from t on changes no bit of any output before t, for every t", "-",
         "For every cut t the tokens from t on are redrawn, sign flipped and tripled, and every earlier output is "
-        "compared "
-        "bit for bit with an unchanged run of the same shape, slot by slot: no tolerance. Above a budget a sample of "
-        "the cuts is taken (it always holds both ends and both sides of every power of two), and the line says so."},
+        "compared bit for bit with an unchanged run of the same shape, slot by slot: no tolerance. Above a budget "
+        "a sample of the cuts is taken (it always holds both ends and both sides of every power of two), and the "
+        "line says so."},
        check_causality},
       {{"causality-gradient", "the gradient of output t with respect to later inputs is 0, to earlier ones is not", "-",
-        "Every output row is given a random direction of its own; its gradient must be exactly 0 at every later token "
-        "and not 0 at any token up to its own. Run on an input with even weights, so that no gradient underflows. Sees "
-        "a "
-        "leak in the backward pass alone, and a token that is wrongly cut off."},
+        "Every output row is given a random direction of its own; its gradient must be exactly 0 at every later "
+        "token and not 0 at any token up to its own. Run on an input with even weights, so that no gradient "
+        "underflows. Sees a leak in the backward pass alone, and a token that is wrongly cut off."},
        check_causality_gradient},
       {{"effective-mask", "the map of which key moves which query equals the declared mask, both ways", "-",
-        "Moves one position at a time and notes which outputs change a bit: a change that the mask forbids is a leak, "
-        "a "
-        "missing one is a key wrongly hidden. Measured twice: on x through the whole layer (off the diagonal, since "
-        "x_j also moves q_j), and on k_j and v_j alone, for every head and item, where the layer lets q, k, v in. With "
-        "--picture FILE a failure is drawn. Above a budget a sample of the positions is tried, and the line says so."},
+        "Three measurements. The weights that the core really uses are read out of its context, with unit vectors "
+        "as values, for every head and item: exactly 0 where the mask hides the key, more where it shows it. Then "
+        "k_j and v_j are moved, one key at a time, which also shows a hidden key that takes part in the normaliser "
+        "alone. Then one token of x at a time, through the whole layer: no bit of an output that may not see it "
+        "may move (the diagonal says nothing, since x_j also moves q_j). Where q, k and v cannot be fed in, only "
+        "the last one is made. With --picture FILE a failure is drawn. Above a budget a sample of the keys is "
+        "tried, and the line says so."},
        check_effective_mask},
       {{"mask-control", "with the mask off the same change does move earlier outputs", "a mask switch",
         "The proof that causality can fail here: the causal mask is switched off, the same changes are made, and "
-        "earlier "
-        "outputs must move. If they do not, something else than the mask keeps the layer causal, or nothing was "
-        "tested."},
+        "earlier outputs must move. If they do not, something else than the mask keeps the layer causal, or "
+        "nothing was tested."},
        check_mask_control},
       {{"truncation", "the first t tokens alone give the first t outputs", "-",
-        "Runs the layer on a prefix and compares with the full run, within twice the rounding budget of the output: "
-        "another length means other blocking, so last bits may differ. Sees what depends on the total length: a "
-        "normaliser over all positions, an average over the sequence. Causal layers only."},
+        "Runs the layer on a prefix and compares with the full run, within twice the rounding budget of the "
+        "output: another length means other blocking, so last bits may differ. Sees what depends on the total "
+        "length: a normaliser over all positions, an average over the sequence. Causal layers only."},
        check_truncation},
       {{"sdpa-forward", "context equals scaled_dot_product_attention of the same q, k, v", "q, k, v, context",
         "The captured q, k, v go through every backend of scaled_dot_product_attention that this LibTorch offers, "
-        "contiguous and strided, and through loops in float64. In float32 the limit is 1e-6 * max(1, largest value), "
-        "or "
-        "twice the plain formula's own error if that is more; the same comparison is made in float64, where a bug "
-        "stays "
-        "and rounding vanishes."},
+        "contiguous and strided, and through loops in float64. In float32 the limit is 1e-6 * max(1, largest "
+        "value), or twice the plain formula's own error if that is more; the same comparison is made in float64, "
+        "where a bug stays and rounding vanishes."},
        check_sdpa_forward},
       {{"sdpa-backward", "dq, dk, dv equal those of scaled_dot_product_attention", "q, k, v, context, gradients",
         "The captured gradient of context goes backward through the same backends and loops, and dq, dk, dv are "
@@ -80,55 +75,51 @@ const std::vector<CheckEntry>& check_table() {
        check_sdpa_backward},
       {{"reference-forward", "the layer's output equals that of float64 loops with the same parameters", "parameters",
         "Projections, heads, attention and output projection are worked out once more in plain loops over float64, "
-        "which share nothing with the layer. The limit is twice what the plain formula errs in the run's precision, "
-        "plus one rounding. In float64 the layer must agree to 1e-12, so that a bug, which stays there, is told from "
-        "rounding, which vanishes. Sees a wrong layout of fused projections. Above a budget one item and a random "
-        "sample of its rows are judged, and the line says so."},
+        "which share nothing with the layer. The limit is twice what the plain formula errs in the run's "
+        "precision, plus one rounding. In float64 the layer must agree to 1e-12, so that a bug, which stays there, "
+        "is told from rounding, which vanishes. Sees a wrong layout of fused projections. Above a budget one item "
+        "and a random sample of its rows are judged, and the line says so."},
        check_reference_forward},
       {{"reference-weights", "the attention weights equal those of the float64 loops", "parameters, weights",
         "As reference-forward, for the weights that the layer shows, before dropout."},
        check_reference_weights},
       {{"reference-backward", "the gradients of input and parameters equal those of the float64 loops", "parameters",
-        "The loops have a backward pass of their own, written by hand, which gives the gradient of the input and of "
-        "every parameter in the layout in which it is stored. One limit for all of them, from the largest gradient of "
-        "the layer, since some are 0 by right (that of a key bias)."},
+        "The loops have a backward pass of their own, written by hand, which gives the gradient of the input and "
+        "of every parameter in the layout in which it is stored. One limit for all of them, from the largest "
+        "gradient of the layer, since some are 0 by right (that of a key bias)."},
        check_reference_backward},
       {{"gradient", "autograd agrees with central differences in float64", "-",
-        "The layer is rebuilt in float64; along random directions of the input and of each parameter the slope of a "
-        "random projection of the output is measured by central differences and compared with the gradient. The limit "
-        "follows from two step widths (what the cut-off series leaves) and from rounding. Trusts the forward pass: it "
-        "sees only a backward pass that does not fit it."},
+        "The layer is rebuilt in float64; along random directions of the input and of each parameter the slope of "
+        "a random projection of the output is measured by central differences and compared with the gradient. The "
+        "limit follows from two step widths (what the cut-off series leaves) and from rounding. Trusts the forward "
+        "pass: it sees only a backward pass that does not fit it."},
        check_gradient},
       {{"batch-independence", "an item alone equals itself in a batch, and no item moves another", "-",
-        "Each item of a batch (the check doubles a batch of 1) is run alone and must equal itself in the batch within "
-        "rounding; then one item is changed, and no bit of another may move."},
+        "Each item of a batch (the check doubles a batch of 1) is run alone and must equal itself in the batch "
+        "within rounding; then one item is changed, and no bit of another may move."},
        check_batch_independence},
       {{"head-independence", "changing one head's queries, keys, values or projections moves no other head", "context",
-        "Redraws q, k and v of one head and looks for a changed bit in another head's context; then does the same to "
-        "that "
-        "head's rows of the projections, which shows heads that are split at the wrong place. H = 1 has nothing to "
-        "say."},
+        "Redraws q, k and v of one head and looks for a changed bit in another head's context; then does the same "
+        "to that head's rows of the projections, which shows heads that are split at the wrong place. H = 1 has "
+        "nothing to say."},
        check_head_independence},
       {{"permutation", "keys and values in another order, with the mask's columns, change nothing", "-",
         "Permutes keys and values together with the columns of the mask: the context must stay, within rounding. "
-        "Without "
-        "a mask permuting the tokens must permute the outputs."},
+        "Without a mask permuting the tokens must permute the outputs."},
        check_permutation},
       {{"nan-propagation", "a NaN or infinity that a query may see reaches its output", "-",
-        "Puts a NaN, then an infinity, into one token and looks at every output that may see it: none may be finite. A "
-        "layer that turns NaN into 0 hides the fault of whatever comes before it."},
+        "Puts a NaN, then an infinity, into one token and looks at every output that may see it: none may be "
+        "finite. A layer that turns NaN into 0 hides the fault of whatever comes before it."},
        check_nan_propagation},
       {{"determinism", "two runs, watched or not, and a rebuilt layer agree bit for bit", "-",
-        "Two runs in eval mode with another input between them, a run with the steps watched, and a layer built once "
-        "more "
-        "from the same seed must agree bit for bit. Sees noise, state kept between calls, an observer that "
-        "interferes."},
+        "Two runs in eval mode with another input between them, a run with the steps watched, and a layer built "
+        "once more from the same seed must agree bit for bit. Sees noise, state kept between calls, an observer "
+        "that interferes."},
        check_determinism},
       {{"dropout", "off in eval; in training drops its share and scales the rest by 1/(1 - p)", "a train switch",
-        "In eval the output equals that of the layer with dropout 0, before and after training mode. In training the "
-        "dropped share is p within six standard deviations and every survivor is scaled by 1/(1 - p). Does not apply "
-        "when "
-        "dropout is 0."},
+        "In eval the output equals that of the layer with dropout 0, before and after training mode. In training "
+        "the dropped share is p within six standard deviations and every survivor is scaled by 1/(1 - p). Does not "
+        "apply when dropout is 0."},
        check_dropout},
   };
   return table;

@@ -13,13 +13,13 @@
 namespace attn {
 namespace {
 
-// Multiply-adds of each of the two ways to measure; about two seconds. Above it a sample of the keys is moved.
+// Multiply-adds of each of the three ways to measure; about two seconds. Above it a sample of the keys is tried.
 constexpr double kBudget = 2e10;
 
-/// What one moved key did.
+/// What one key did.
 struct KeyMoved {
-  at::Tensor moved;   ///< bool: (B, H, T) of the core, (B, T) of the whole layer: this query's result changed a bit.
-  at::Tensor change;  ///< float64, the same shape: by how much at most.
+  at::Tensor moved;   ///< bool: (B, H, T) of the core, (B, T) of the whole layer: it takes part in this query's result.
+  at::Tensor change;  ///< float64, the same shape: how much of it is there at most.
 };
 
 KeyMoved difference(const at::Tensor& base, const at::Tensor& changed) {
@@ -67,16 +67,16 @@ class MaskJudge {
   }
 
   CheckResult result(const std::vector<std::string>& notes) const {
-    Findings findings("largest change by a hidden key");
+    Findings findings("largest part of a hidden key");
     findings.add("", leak_);
     findings.add_support("", absent_);
     if (non_finite_ > 0) findings.fail(std::to_string(non_finite_) + " results are not finite");
     if (leak_.wrong > 0) {
-      findings.fail(std::to_string(leak_.wrong) + " pairs leak: " + leak_.where_worst + " moves by " +
+      findings.fail(std::to_string(leak_.wrong) + " pairs leak: " + leak_.where_worst + " takes part with " +
                     format_number(leak_.measured) + ", though the mask hides the key");
     }
     if (absent_.wrong > 0) {
-      findings.fail(std::to_string(absent_.wrong) + " visible keys move nothing, the first is " + absent_.where_first);
+      findings.fail(std::to_string(absent_.wrong) + " visible keys take no part, the first is " + absent_.where_first);
     }
     for (const std::string& note : notes) findings.note(note);
     CheckResult result = findings.result();
@@ -124,43 +124,85 @@ class MaskJudge {
   std::int64_t non_finite_ = 0;
 };
 
-std::vector<std::int64_t> affordable_keys(CheckContext& context, double cost_of_one) {
-  return telling_places(0, context.T() - 1, context.budget(kBudget) / cost_of_one);
+/// `keys_a_run`: how many keys one run shows at once.
+std::vector<std::int64_t> affordable_keys(CheckContext& context, double cost_of_run, std::int64_t keys_a_run = 1) {
+  return telling_places(0, context.T() - 1, context.budget(kBudget) / cost_of_run * static_cast<double>(keys_a_run));
 }
 
-/// Moves k_j and v_j for all heads and items at once, under scores near 0. False when q, k, v cannot be fed in.
-bool measure_core(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
-  // The weights are even, and a value this large moves its query even in bfloat16, whatever the others add up to.
-  constexpr double kScoreSize = 1.0 / 16.0, kValueChange = 1e4;
-  const std::vector<std::int64_t> shape = context.heads_shape();
-  const at::Tensor q = context.draw(shape, Draw::kQuery) * kScoreSize, k = context.draw(shape, Draw::kKey) * kScoreSize;
-  const at::Tensor v = context.draw(shape, Draw::kValue);
-  const at::Tensor other_k = -k, other_v = v + kValueChange;
-  const auto contexts = [&](const at::Tensor& keys, const at::Tensor& values) -> std::optional<at::Tensor> {
-    const auto steps = context.subject().attend(q, keys, values);
+/// The subject's core, fed with q, k and v of even scores.
+class Core {
+ public:
+  explicit Core(CheckContext& context)
+      : context_(context),
+        q_(context.draw(context.heads_shape(), Draw::kQuery) * kScoreSize),
+        k_(context.draw(context.heads_shape(), Draw::kKey) * kScoreSize) {}
+
+  const at::Tensor& k() const { return k_; }
+
+  /// (B, H, T, d_k); absent when q, k and v cannot be fed in.
+  std::optional<at::Tensor> mix(const at::Tensor& k, const at::Tensor& v) {
+    const auto steps = context_.subject().attend(q_, k, v);
     if (!steps.has_value()) return std::nullopt;
-    if (steps->output.sizes() != at::IntArrayRef(shape)) {
-      throw SubjectFailure("context: expected shape " + format_shape(shape) + ", got " +
+    if (steps->output.sizes() != v.sizes()) {
+      throw SubjectFailure("context: expected shape " + format_shape(v.sizes().vec()) + ", got " +
                            format_shape(steps->output.sizes().vec()));
     }
     return steps->output;
-  };
-  const std::optional<at::Tensor> base = contexts(k, v);
-  if (!base.has_value()) return false;
-  const std::vector<std::int64_t> keys =
-      affordable_keys(context, core_cost(context.config(), context.B(), context.T()));
-  for (const std::int64_t key : keys) {
-    at::Tensor changed_k = k.clone(), changed_v = v.clone();
-    changed_k.select(2, key).copy_(other_k.select(2, key));
-    changed_v.select(2, key).copy_(other_v.select(2, key));
-    judge.take(difference(*base, contexts(changed_k, changed_v).value()), key, /*diagonal_too=*/true, kRowAxes);
   }
-  notes.push_back("core: " + describe_sample(keys.size(), context.T(), "keys") + " for every head and item");
+
+ private:
+  static constexpr double kScoreSize = 1.0 / 16.0;
+  CheckContext& context_;
+  at::Tensor q_, k_;
+};
+
+/// With unit vectors as values, as many keys at a time as a head is wide, the context is the matrix of weights that the
+/// core really uses, for every head and item: no rounding of other values hides a small one. Right for every core that
+/// is linear in v. False when q, k and v cannot be fed in.
+bool read_weights(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+  const std::int64_t d_k = context.config().d_k();
+  Core core(context);
+  const std::vector<std::int64_t> keys =
+      affordable_keys(context, core_cost(context.config(), context.B(), context.T()), d_k);
+  for (std::size_t first = 0; first < keys.size(); first += static_cast<std::size_t>(d_k)) {
+    const std::size_t count = std::min(static_cast<std::size_t>(d_k), keys.size() - first);
+    const at::Tensor v = at::zeros(context.heads_shape(), context.x().options());
+    for (std::size_t n = 0; n < count; ++n)
+      v.select(2, keys[first + n]).select(-1, static_cast<std::int64_t>(n)).fill_(1);
+    const std::optional<at::Tensor> mixed = core.mix(core.k(), v);
+    if (!mixed.has_value()) return false;
+    const at::Tensor weights = mixed->to(at::kCPU, at::kDouble);
+    for (std::size_t n = 0; n < count; ++n) {
+      const at::Tensor weight = weights.select(-1, static_cast<std::int64_t>(n));  // (B, H, T)
+      judge.take({weight.ne(0), weight.abs()}, keys[first + n], /*diagonal_too=*/true, kRowAxes);
+    }
+  }
+  notes.push_back("weights read out: " + describe_sample(keys.size(), context.T(), "keys") + " of every head and item");
   return true;
 }
 
+/// Moves k_j and v_j for all heads and items at once: this also shows a hidden key that takes part in the normaliser
+/// only, and a core that is not linear in v.
+void move_keys(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+  constexpr double kValueChange = 1e4;  // moves its query even in bfloat16, whatever the other values add up to
+  Core core(context);
+  const at::Tensor v = context.draw(context.heads_shape(), Draw::kValue);
+  const at::Tensor base = core.mix(core.k(), v).value();
+  const std::vector<std::int64_t> keys =
+      affordable_keys(context, core_cost(context.config(), context.B(), context.T()));
+  for (const std::int64_t key : keys) {
+    at::Tensor changed_k = core.k().clone(), changed_v = v.clone();
+    changed_k.select(2, key).neg_();
+    changed_v.select(2, key).add_(kValueChange);
+    KeyMoved result = difference(base, core.mix(changed_k, changed_v).value());
+    result.change = result.change / kValueChange;  // for a unit of value, as the weights are
+    judge.take(result, key, /*diagonal_too=*/true, kRowAxes);
+  }
+  notes.push_back("moved in the core: " + describe_sample(keys.size(), context.T(), "keys"));
+}
+
 /// Redraws one token at a time. The diagonal says nothing: x_j also moves q_j.
-void measure_layer(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+void move_tokens(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
   const at::Tensor x = even_input(context);
   const at::Tensor other = context.draw(x.sizes().vec(), Draw::kOtherInput);
   const at::Tensor base = context.subject().forward(x);
@@ -179,7 +221,7 @@ void measure_layer(CheckContext& context, MaskJudge& judge, std::vector<std::str
     }
     judge.take(together, key, /*diagonal_too=*/false, {"batch", "query"});
   }
-  notes.push_back("layer: " + describe_sample(keys.size(), context.T(), "tokens"));
+  notes.push_back("moved in the layer: " + describe_sample(keys.size(), context.T(), "tokens"));
 }
 
 }  // namespace
@@ -188,10 +230,11 @@ CheckResult check_effective_mask(CheckContext& context) {
   const at::NoGradGuard no_gradients;
   MaskJudge judge(context);
   std::vector<std::string> notes;
-  const bool core = measure_core(context, judge, notes);
+  const bool core = read_weights(context, judge, notes);
   if (!core && context.T() == 1) return not_applicable("T is 1, and the layer lets no k and v in");
+  if (core) move_keys(context, judge, notes);
   if (!core) notes.emplace_back("q, k and v cannot be fed in, so the diagonal is not judged");
-  if (context.T() > 1) measure_layer(context, judge, notes);
+  if (context.T() > 1) move_tokens(context, judge, notes);
   return judge.result(notes);
 }
 

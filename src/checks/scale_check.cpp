@@ -30,7 +30,8 @@ at::Tensor rounding_bound(const at::Tensor& q, const at::Tensor& k, const at::Te
          2.0 * underflow_of(type);
 }
 
-/// "1/sqrt(d_model)": the known factors that lie within 1 % of this one.
+/// "1/sqrt(d_model)": the known mistakes that lie within 1 % of this factor. One that the right factor also lies
+/// near to explains nothing.
 std::string names_of(double factor, const AttentionConfig& config) {
   const double d_k = static_cast<double>(config.d_k());
   const std::vector<std::pair<std::string, double>> known = {
@@ -40,9 +41,11 @@ std::string names_of(double factor, const AttentionConfig& config) {
       {"1/sqrt(H)", 1.0 / std::sqrt(static_cast<double>(config.H))},
       {"sqrt(d_k)", std::sqrt(d_k)},
       {"1/d_model", 1.0 / static_cast<double>(config.d_model)}};
+  constexpr double kNear = 0.01;
   std::vector<std::string> names;
   for (const auto& [name, value] : known) {
-    if (std::abs(factor / value - 1.0) <= 0.01) names.push_back(name);
+    const bool is_right = std::abs(1.0 / std::sqrt(d_k) / value - 1.0) <= 2.0 * kNear;
+    if (!is_right && std::abs(factor / value - 1.0) <= kNear) names.push_back(name);
   }
   return join(names, " or ");
 }
@@ -79,7 +82,9 @@ void judge_factor(CheckContext& context, Findings& findings, const ScoreFacts& f
   if (!factor_is_right && comparison.wrong == 0) comparison.wrong = 1;
   findings.add("", comparison);
   if (facts.scores.non_finite > 0) return;
-  const std::string found = "scores are q.k times " + format_number(factor);
+  constexpr int kDigits = 4, kDigitsOfNearMiss = 6;
+  const bool near_miss = !factor_is_right && comparison.measured <= 0.01;
+  const std::string found = "scores are q.k times " + format_number(factor, near_miss ? kDigitsOfNearMiss : kDigits);
   if (!factor_is_right) {
     const std::string names = names_of(factor, context.config());
     findings.fail(found + (names.empty() ? "" : " = " + names) + ", expected " + format_number(expected) +

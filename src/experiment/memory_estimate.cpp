@@ -53,6 +53,9 @@ LiveTensors live_tensors(Purpose purpose) {
   return {};
 }
 
+/// What a run takes whatever its size: the checks' own batches of changed inputs, and what they are compared with.
+Bytes workspace(Purpose purpose) { return purpose == Purpose::kVerify ? Bytes{64} << 20 : 0; }
+
 std::optional<Bytes> read_bytes(const std::string& path) {
   std::ifstream file(path);
   std::string word;
@@ -121,6 +124,7 @@ MemoryEstimate estimate_memory(const RunConfig& config, Purpose purpose) {
                        total(token_numbers, live.tokens, live.tokens_double));
   estimate.bytes = add(estimate.bytes, total(parameter_numbers, live.parameters, live.parameters_double));
   estimate.bytes = add(estimate.bytes, times(2, estimate.mask_bytes));  // the buffer, and the ones it is made of
+  estimate.bytes = add(estimate.bytes, workspace(purpose));
   return estimate;
 }
 

@@ -1,6 +1,6 @@
 #include "checks/comparison.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-at::Tensor numbers(const std::vector<double>& values) { return torch::tensor(values, at::kDouble).view({1, 1, 2, -1}); }
+at::Tensor numbers(const std::vector<double>& values) { return at::tensor(values, at::kDouble).view({1, 1, 2, -1}); }
 
 TEST(Compare, SaysHowMuchHowManyAndWhere) {
   const Comparison comparison = compare(numbers({0, 1, 2, 3}), numbers({0, 1.5, 2, 1}), {0.4, "why"}, kPairAxes);

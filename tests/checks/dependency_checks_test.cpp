@@ -62,8 +62,8 @@ TEST(EffectiveMask, OfAnHonestLayerIsTheDeclaredTriangle) {
       EXPECT_EQ(map.pairs[static_cast<std::size_t>(i * 7 + j)], j <= i ? PairState::kVisible : PairState::kHidden);
     }
   }
-  // Core: 28 or 21 pairs for 2 items of 3 heads; layer: 21 below and 21 above the diagonal for 2 items.
-  EXPECT_EQ(result.compared, 49 * 6 + 42 * 2);
+  // Core, twice: 49 pairs for 2 items of 3 heads; layer: all but the diagonal for 2 items.
+  EXPECT_EQ(result.compared, 2 * 49 * 6 + 42 * 2);
 }
 
 TEST(EffectiveMask, NamesALeakOfTheCoreWithItsHead) {
@@ -76,7 +76,8 @@ TEST(EffectiveMask, NamesALeakOfTheCoreWithItsHead) {
   const CheckResult result = judge_one(leaking, run, "effective-mask");
   EXPECT_EQ(result.status, CheckStatus::kFail) << says(result);
   EXPECT_EQ(result.where_first, "(batch 1, head 2, query 3, key 6)");
-  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(result.wrong, 2);  // read out, and moved
+  EXPECT_NEAR(result.measured.value(), 1e-6, 1e-11);
   EXPECT_EQ(count(result.map.value(), PairState::kLeak), 1);
   EXPECT_EQ(result.map->pairs[3 * 7 + 6], PairState::kLeak);
 }
@@ -91,7 +92,7 @@ TEST(EffectiveMask, NamesAKeyThatIsWronglyHidden) {
   const CheckResult result = judge_one(blind, run, "effective-mask");
   EXPECT_EQ(result.status, CheckStatus::kFail) << says(result);
   EXPECT_EQ(result.where_first, "(batch 0, head 0, query 4, key 0)");
-  EXPECT_EQ(result.wrong, 4 * 6);  // keys 0, 2, 3, 4 for 2 items of 3 heads
+  EXPECT_EQ(result.wrong, 2 * 4 * 6);  // keys 0, 2, 3, 4 for 2 items of 3 heads, read out and moved
   EXPECT_EQ(count(result.map.value(), PairState::kHiddenWrong), 4);
 }
 
@@ -110,18 +111,17 @@ TEST(EffectiveMask, SeesALeakOutsideTheCore) {
 TEST(EffectiveMask, AboveItsBudgetSaysWhichPairsItLeftOut) {
   RunConfig run = small_run();
   run.B = 1;
-  run.T = 200;
-  run.attention.H = 1;
-  run.attention.d_model = 2;
-  run.attention.given_d_k = 4000;
-  run.attention.max_seq_len = 200;
+  run.T = 300;
+  run.attention.H = 16;
+  run.attention.d_model = 16;
+  run.attention.max_seq_len = 300;
   Changed honest(run, nullptr);
   const CheckResult result = judge_one(honest, run, "effective-mask", /*quick=*/true);
   EXPECT_EQ(result.status, CheckStatus::kPass) << says(result);
-  EXPECT_NE(result.detail.find(" of 200 keys"), std::string::npos) << says(result);
+  EXPECT_NE(result.detail.find("moved in the core: 28 of 300 keys"), std::string::npos) << says(result);
   EXPECT_GT(count(result.map.value(), PairState::kUnjudged), 0);
   EXPECT_EQ(result.map->pairs[0], PairState::kVisible);  // both ends are always tried
-  EXPECT_EQ(result.map->pairs[199], PairState::kHidden);
+  EXPECT_EQ(result.map->pairs[299], PairState::kHidden);
 }
 
 TEST(CausalityGradient, SeesALeakThatOnlyTheBackwardPassHas) {

@@ -1,6 +1,6 @@
 #include "checks/error_budget.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <limits>
@@ -24,8 +24,8 @@ CoreInput random_core(std::int64_t B, std::int64_t H, std::int64_t T, std::int64
 }
 
 TEST(ErrorBudget, IsTwiceThePlainErrorPlusOneRounding) {
-  const at::Tensor reference = torch::tensor({1.0, -4.0}, at::kDouble);
-  const at::Tensor plain = torch::tensor({1.0, -4.0 - std::ldexp(1.0, -20)}, at::kFloat);
+  const at::Tensor reference = at::tensor({1.0, -4.0}, at::kDouble);
+  const at::Tensor plain = at::tensor({1.0, -4.0 - std::ldexp(1.0, -20)}, at::kFloat);
   const ErrorBudget budget = budget_from(reference, plain, 100);
   EXPECT_DOUBLE_EQ(budget.max_abs, 2 * std::ldexp(1.0, -20) + 4 * std::ldexp(1.0, -23));
   EXPECT_NE(budget.why.find("twice the plain formula's error in float32"), std::string::npos);
@@ -76,7 +76,7 @@ TEST(JudgedCore, MixesNoHeadsAndGivesNoGradientsUnasked) {
 
 TEST(DeclaredMask, IsAlignedToTheBottomRight) {
   const at::Tensor mask = declared_mask(true, 2, 4, at::kCPU);
-  EXPECT_TRUE(mask.equal(torch::tensor({1, 1, 1, 0, 1, 1, 1, 1}).view({2, 4}).to(at::kBool)));
+  EXPECT_TRUE(mask.equal(at::tensor({1, 1, 1, 0, 1, 1, 1, 1}).view({2, 4}).to(at::kBool)));
   EXPECT_TRUE(declared_mask(false, 2, 4, at::kCPU).all().item<bool>());
 }
 

@@ -136,7 +136,7 @@ TEST(RunChecks, ALayerThatPassesEachTokenThroughIsCausalButNoAttention) {
             (Names{"causality-gradient", "effective-mask", "nan-propagation"}))
       << describe(results);
   EXPECT_NE(
-      find(results, "effective-mask").detail.find("visible keys move nothing, the first is (batch 0, query 1, key 0)"),
+      find(results, "effective-mask").detail.find("visible keys take no part, the first is (batch 0, query 1, key 0)"),
       std::string::npos)
       << describe(results);
 }
