@@ -47,7 +47,8 @@ struct CheckResult {
   std::int64_t wrong = 0;          ///< of them, how many were outside the limit.
   std::string where_first;         ///< "(batch 0, head 2, query 5, key 9)"; empty when nothing is wrong.
   std::string where_worst;
-  std::string detail;                ///< one sentence: what was found, or why it does not apply.
+  std::string sampled;  ///< what was tried where not everything was: "49 of 1023 lengths"; empty: everything.
+  std::string detail;   ///< one sentence: what was found, or why it does not apply.
   std::optional<DependencyMap> map;  ///< of effective-mask.
   double seconds = 0.0;
 };
@@ -57,6 +58,7 @@ struct VerifyResult {
   RunConfig config;
   std::string torch_version;
   int threads = 0;
+  std::uint64_t memory_estimate = 0;  ///< bytes that the run may take at most, worked out before it.
   std::vector<CheckResult> checks;
   std::string fault;         ///< the planted fault that was judged in place of the honest layer; empty: none.
   std::string explained_by;  ///< the known mistake that reproduces the numbers of a failing layer; empty: none does.

@@ -18,7 +18,17 @@ namespace attn {
 class ReferenceRun;
 
 /// What random numbers are for: each use its own, so that one check's draws do not depend on another's.
-enum class Draw : std::uint64_t { kGradient = 1, kFuture, kOtherInput, kQuery, kKey, kValue, kEven, kDirection, kSample };
+enum class Draw : std::uint64_t {
+  kGradient = 1,
+  kFuture,
+  kOtherInput,
+  kQuery,
+  kKey,
+  kValue,
+  kEven,
+  kDirection,
+  kSample
+};
 
 class CheckContext {
  public:

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "experiment/experiment.h"
+#include "experiment/memory_estimate.h"
 #include "experiment/torch_guard.h"
 
 namespace attn {
@@ -111,6 +112,7 @@ VerifyResult verify_layer(const RunConfig& config, const LayerFactory& factory, 
     result.config = experiment.config;
     result.notes = experiment.notes;
     result.threads = at::get_num_threads();
+    result.memory_estimate = estimate_memory(experiment.config, Purpose::kVerify).bytes;
     result.checks = run_checks(subject, experiment.config, experiment.x, options);
     if (result.count(CheckStatus::kFail) == 0) return;
     CheckContext context(subject, experiment.config, experiment.x);

@@ -17,8 +17,8 @@ struct CheckEntry {
 /// In the order in which they run: cheap and telling ones first.
 const std::vector<CheckEntry>& check_table();
 
-/// The check's verdict with its name and seconds. Whatever it throws becomes a failure, when the subject threw it, or an
-/// error. The subject is in eval mode before and after.
+/// The check's verdict with its name and seconds. Whatever it throws becomes a failure, when the subject threw it, or
+/// an error. The subject is in eval mode before and after.
 CheckResult run_check(const CheckEntry& check, CheckContext& context);
 
 }  // namespace attn

@@ -13,8 +13,9 @@
 namespace attn {
 namespace {
 
-// Multiply-adds of each of the three ways to measure; about two seconds. Above it a sample of the keys is tried.
-constexpr double kBudget = 2e10;
+// Multiply-adds of each way to measure; some seconds. Above it a sample of the keys is tried. Reading out takes few
+// runs and sees most, so it may take longer.
+constexpr double kBudget = 2e10, kReadingBudget = 6e10;
 
 /// What one key did.
 struct KeyMoved {
@@ -66,8 +67,7 @@ class MaskJudge {
     judged_.select(1, key).logical_or_(tried);
   }
 
-  CheckResult result(const std::vector<std::string>& notes) const {
-    Findings findings("largest part of a hidden key");
+  CheckResult result(Findings& findings) const {
     findings.add("", leak_);
     findings.add_support("", absent_);
     if (non_finite_ > 0) findings.fail(std::to_string(non_finite_) + " results are not finite");
@@ -78,7 +78,6 @@ class MaskJudge {
     if (absent_.wrong > 0) {
       findings.fail(std::to_string(absent_.wrong) + " visible keys take no part, the first is " + absent_.where_first);
     }
-    for (const std::string& note : notes) findings.note(note);
     CheckResult result = findings.result();
     result.map = map();
     return result;
@@ -124,9 +123,8 @@ class MaskJudge {
   std::int64_t non_finite_ = 0;
 };
 
-/// `keys_a_run`: how many keys one run shows at once.
-std::vector<std::int64_t> affordable_keys(CheckContext& context, double cost_of_run, std::int64_t keys_a_run = 1) {
-  return telling_places(0, context.T() - 1, context.budget(kBudget) / cost_of_run * static_cast<double>(keys_a_run));
+std::vector<std::int64_t> affordable_keys(CheckContext& context, double cost_of_one) {
+  return telling_places(0, context.T() - 1, context.budget(kBudget) / cost_of_one);
 }
 
 /// The subject's core, fed with q, k and v of even scores.
@@ -159,11 +157,11 @@ class Core {
 /// With unit vectors as values, as many keys at a time as a head is wide, the context is the matrix of weights that the
 /// core really uses, for every head and item: no rounding of other values hides a small one. Right for every core that
 /// is linear in v. False when q, k and v cannot be fed in.
-bool read_weights(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+bool read_weights(CheckContext& context, MaskJudge& judge, Findings& findings) {
   const std::int64_t d_k = context.config().d_k();
   Core core(context);
-  const std::vector<std::int64_t> keys =
-      affordable_keys(context, core_cost(context.config(), context.B(), context.T()), d_k);
+  const double runs = context.budget(kReadingBudget) / core_cost(context.config(), context.B(), context.T());
+  const std::vector<std::int64_t> keys = telling_places(0, context.T() - 1, runs * static_cast<double>(d_k));
   for (std::size_t first = 0; first < keys.size(); first += static_cast<std::size_t>(d_k)) {
     const std::size_t count = std::min(static_cast<std::size_t>(d_k), keys.size() - first);
     const at::Tensor v = at::zeros(context.heads_shape(), context.x().options());
@@ -177,13 +175,13 @@ bool read_weights(CheckContext& context, MaskJudge& judge, std::vector<std::stri
       judge.take({weight.ne(0), weight.abs()}, keys[first + n], /*diagonal_too=*/true, kRowAxes);
     }
   }
-  notes.push_back("weights read out: " + describe_sample(keys.size(), context.T(), "keys") + " of every head and item");
+  findings.tried(keys.size(), context.T(), "keys read out");
   return true;
 }
 
 /// Moves k_j and v_j for all heads and items at once: this also shows a hidden key that takes part in the normaliser
 /// only, and a core that is not linear in v.
-void move_keys(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+void move_keys(CheckContext& context, MaskJudge& judge, Findings& findings) {
   constexpr double kValueChange = 1e4;  // moves its query even in bfloat16, whatever the other values add up to
   Core core(context);
   const at::Tensor v = context.draw(context.heads_shape(), Draw::kValue);
@@ -198,11 +196,11 @@ void move_keys(CheckContext& context, MaskJudge& judge, std::vector<std::string>
     result.change = result.change / kValueChange;  // for a unit of value, as the weights are
     judge.take(result, key, /*diagonal_too=*/true, kRowAxes);
   }
-  notes.push_back("moved in the core: " + describe_sample(keys.size(), context.T(), "keys"));
+  findings.tried(keys.size(), context.T(), "keys moved");
 }
 
 /// Redraws one token at a time. The diagonal says nothing: x_j also moves q_j.
-void move_tokens(CheckContext& context, MaskJudge& judge, std::vector<std::string>& notes) {
+void move_tokens(CheckContext& context, MaskJudge& judge, Findings& findings) {
   const at::Tensor x = even_input(context);
   const at::Tensor other = context.draw(x.sizes().vec(), Draw::kOtherInput);
   const at::Tensor base = context.subject().forward(x);
@@ -221,7 +219,7 @@ void move_tokens(CheckContext& context, MaskJudge& judge, std::vector<std::strin
     }
     judge.take(together, key, /*diagonal_too=*/false, {"batch", "query"});
   }
-  notes.push_back("moved in the layer: " + describe_sample(keys.size(), context.T(), "tokens"));
+  findings.tried(keys.size(), context.T(), "tokens moved");
 }
 
 }  // namespace
@@ -229,13 +227,13 @@ void move_tokens(CheckContext& context, MaskJudge& judge, std::vector<std::strin
 CheckResult check_effective_mask(CheckContext& context) {
   const at::NoGradGuard no_gradients;
   MaskJudge judge(context);
-  std::vector<std::string> notes;
-  const bool core = read_weights(context, judge, notes);
+  Findings findings("largest part of a hidden key");
+  const bool core = read_weights(context, judge, findings);
   if (!core && context.T() == 1) return not_applicable("T is 1, and the layer lets no k and v in");
-  if (core) move_keys(context, judge, notes);
-  if (!core) notes.emplace_back("q, k and v cannot be fed in, so the diagonal is not judged");
-  if (context.T() > 1) move_tokens(context, judge, notes);
-  return judge.result(notes);
+  if (core) move_keys(context, judge, findings);
+  if (!core) findings.note("q, k and v cannot be fed in, so the diagonal is not judged");
+  if (context.T() > 1) move_tokens(context, judge, findings);
+  return judge.result(findings);
 }
 
 }  // namespace attn

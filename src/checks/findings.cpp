@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "checks/sampling.h"
 #include "core/text.h"
 
 namespace attn {
@@ -33,6 +34,21 @@ void Findings::add_support(const std::string& what, const Comparison& comparison
   if (first_wrong) show(what, comparison);
 }
 
+void Findings::tried(std::size_t tried, std::int64_t all, const std::string& things) {
+  const std::string words = describe_sample(tried, all, things);
+  if (static_cast<std::int64_t>(tried) == all) {
+    note(words);
+  } else {
+    sampled(words);
+  }
+}
+
+void Findings::sampled(const std::string& words) {
+  if (words.empty()) return;
+  note(words);
+  samples_.push_back(words);
+}
+
 void Findings::count(const std::string& what, const Comparison& comparison) {
   compared_ += comparison.compared;
   wrong_ += comparison.wrong;
@@ -60,6 +76,7 @@ CheckResult Findings::result() const {
   }
   result.where_first = where_first_;
   result.where_worst = where_worst_;
+  result.sampled = join(samples_);
   std::vector<std::string> sentences;
   if (compared_ == 0) sentences.emplace_back("nothing could be compared");
   constexpr std::size_t kMostFaults = 3;  // one fault can break every step after it

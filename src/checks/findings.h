@@ -28,6 +28,12 @@ class Findings {
   /// What a reader should know when all is well, and besides the faults when it is not.
   void note(const std::string& sentence) { notes_.push_back(sentence); }
 
+  /// How many of the things that there are were tried: a note, and, where it was a sample, never left unsaid.
+  void tried(std::size_t tried, std::int64_t all, const std::string& things);
+
+  /// The same where the words are there already; empty: everything was tried.
+  void sampled(const std::string& words);
+
   bool all_well() const { return faults_.empty() && wrong_ == 0; }
 
   /// The verdict: name and seconds are filled in by the runner.
@@ -38,7 +44,7 @@ class Findings {
   void show(const std::string& what, const Comparison& comparison);
 
   std::string unit_;
-  std::vector<std::string> faults_, notes_;
+  std::vector<std::string> faults_, notes_, samples_;
   std::optional<Comparison> shown_;  ///< nearest to its limit, or furthest beyond it.
   std::int64_t compared_ = 0, wrong_ = 0;
   std::string where_first_, where_worst_;

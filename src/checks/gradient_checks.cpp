@@ -163,8 +163,8 @@ CheckResult check_gradient(CheckContext& context) {
   run_subject_code(context.run(), [&] { targets = slope.targets(); });
   std::uint64_t seed = context.run().seed + static_cast<std::uint64_t>(Draw::kDirection) * 0x100000001b3;
   for (const Target& target : targets) judge_target(findings, slope, target, ++seed);
-  findings.note("x and " + std::to_string(targets.size() - 1) + " parameters, " +
-                describe_sample(static_cast<std::size_t>(T), context.T(), "tokens"));
+  findings.note("x and " + std::to_string(targets.size() - 1) + " parameters");
+  findings.tried(static_cast<std::size_t>(T), context.T(), "tokens");
   return findings.result();
 }
 
@@ -197,7 +197,7 @@ CheckResult check_causality_gradient(CheckContext& context) {
     }
     judge_row(findings, gradient, t);
   }
-  findings.note(describe_sample(rows.size(), T, "output rows"));
+  findings.tried(rows.size(), T, "output rows");
   return findings.result();
 }
 

@@ -196,7 +196,7 @@ CheckResult check_batch_independence(CheckContext& context) {
     }
     if (output.select(0, b).equal(whole.select(0, b))) findings.fail("changing an item moves nothing at all");
   }
-  findings.note(describe_sample(items.size(), B, "items"));
+  findings.tried(items.size(), B, "items");
   return findings.result();
 }
 
@@ -209,8 +209,9 @@ CheckResult check_head_independence(CheckContext& context) {
   const bool core = change_heads_of_core(context, findings, heads);
   const bool projections = change_heads_of_projections(context, findings, heads);
   if (!core && !projections) return not_applicable("the layer shows neither its context nor lets q, k, v in");
-  findings.note(describe_sample(heads.size(), H, "heads") + (core ? ", q k v" : "") +
-                (projections ? ", projections" : ""));
+  findings.tried(heads.size(), H, "heads");
+  if (core) findings.note("q, k and v");
+  if (projections) findings.note("projections");
   return findings.result();
 }
 

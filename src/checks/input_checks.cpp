@@ -41,7 +41,7 @@ CheckResult check_truncation(CheckContext& context) {
                     " tokens alone is not that of all " + std::to_string(context.T()));
     }
   }
-  findings.note(describe_sample(lengths.size(), context.T() - 1, "lengths"));
+  findings.tried(lengths.size(), context.T() - 1, "lengths");
   return findings.result();
 }
 

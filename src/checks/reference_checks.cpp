@@ -134,7 +134,7 @@ CheckResult judge_against_loops(CheckContext& context, const Question& question)
   } else if (context.x().scalar_type() != at::kDouble) {
     findings.note("the layer cannot be rebuilt in float64");
   }
-  if (!run.sample().words.empty()) findings.note(run.sample().words);
+  findings.sampled(run.sample().words);
   return findings.result();
 }
 

@@ -58,11 +58,12 @@ ExitStatus run_compare(const CompareCommandOptions& options, Streams& streams) {
   }
   const std::optional<double> limit = parse_limit(options.limit);
   if (limit && options.exact) throw ConfigError("option --limit: cannot be combined with --exact");
+  if (options.json) refuse_overwriting({{"--json", *options.json}}, {options.files[0], options.files[1]});
   check_output_file(options.json);
 
   const TraceComparison comparison =
       compare_traces(options.files[0], options.files[1], {.exact = options.exact, .limit = limit});
-  if (write_json(
+  if (write_record(
           options.json, [&] { return to_json_text(comparison); }, streams)) {
     write_text(streams.out, comparison, streams.color);
   }

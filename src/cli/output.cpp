@@ -91,11 +91,6 @@ std::vector<std::filesystem::path> files_read(const RunConfig& config) {
   return files;
 }
 
-bool write_json(const std::optional<std::string>& path, const std::function<std::string()>& make_json,
-                Streams& streams) {
-  return write_record(path, make_json, streams);
-}
-
 bool write_record(const std::optional<std::string>& path, const std::function<std::string()>& make_text,
                   Streams& streams) {
   if (!path) return true;

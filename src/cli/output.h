@@ -41,10 +41,6 @@ std::vector<std::filesystem::path> files_read(const RunConfig& config);
 bool write_record(const std::optional<std::string>& path, const std::function<std::string()>& make_text,
                   Streams& streams);
 
-/// The same, for `--json`.
-bool write_json(const std::optional<std::string>& path, const std::function<std::string()>& make_json,
-                Streams& streams);
-
 /// `attn-cli: note: ...`, a line each; behind "note: " stands `where`, when it is not empty.
 void write_notes(std::ostream& err, const std::vector<std::string>& notes, const std::string& where = "");
 

@@ -2,9 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <system_error>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "cli/output.h"
@@ -21,46 +18,20 @@
 namespace attn {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::int64_t kMaxValues = 4096;  ///< numbers of a tensor that --values still carries along.
 
-/// The files that the run reads, and what they are to it.
-std::vector<std::pair<std::string, fs::path>> files_read(const TraceCommandOptions& options, const RunConfig& config) {
-  std::vector<std::pair<std::string, fs::path>> files;
-  if (options.config.path && *options.config.path != "-") files.emplace_back("the config", *options.config.path);
-  if (config.weights) files.emplace_back("the weights", *config.weights);
-  if (const auto* tensor = std::get_if<TensorInput>(&config.input)) files.emplace_back("the input", tensor->file);
-  if (const auto* text = std::get_if<TextInput>(&config.input); text != nullptr && text->file) {
-    files.emplace_back("the input", *text->file);
-  }
-  return files;
-}
-
-/// Whether both names lead to one file, through links and dots too.
-bool is_same_file(const fs::path& a, const fs::path& b) {
-  std::error_code error;
-  if (fs::equivalent(a, b, error)) return true;
-  return fs::weakly_canonical(fs::absolute(a), error) == fs::weakly_canonical(fs::absolute(b), error);
-}
-
-/// A trace must not take the place of what it was made from.
-void check_save_file(const TraceCommandOptions& options, const RunConfig& config) {
-  if (!options.save) return;
-  const std::string where = "option --save: ";
-  if (*options.save == "-") throw ConfigError(where + "expected a file, the bytes of tensors are not printed");
-  for (const auto& [what, file] : files_read(options, config)) {
-    if (is_same_file(*options.save, file)) {
-      throw ConfigError(where + printable(*options.save) + " is " + what + " of this run, expected another file");
-    }
-  }
-  if (options.json && *options.json != "-" && is_same_file(*options.save, *options.json)) {
-    throw ConfigError(where + printable(*options.save) + " is the file of --json too, expected another file");
-  }
+/// Before any work is done: neither file can be one that the run reads, nor one that surely cannot be written.
+void check_outputs(const TraceCommandOptions& options, const RunConfig& config) {
+  if (options.save == "-") throw ConfigError("option --save: expected a file, the bytes of tensors are not printed");
+  std::vector<OutputFile> outputs;
+  if (options.json) outputs.push_back({"--json", *options.json});
+  if (options.save) outputs.push_back({"--save", *options.save});
+  refuse_overwriting(outputs, files_read(config));
+  check_output_file(options.json);
   check_output_file(options.save);
 }
 
-void save(const fs::path& path, const AttentionTrace& trace, std::ostream& err) {
+void save(const std::filesystem::path& path, const AttentionTrace& trace, std::ostream& err) {
   const std::string bytes = to_safetensors(trace);
   write_whole_file(path, bytes);
   write_notes(err, {printable(path.string()) + ": " + std::to_string(trace.kept.size()) + " tensors, " +
@@ -97,8 +68,7 @@ void add_trace_command(CommandLine& line) {
 ExitStatus run_trace(const TraceCommandOptions& options, Streams& streams) {
   const std::optional<std::uint64_t> max_memory = max_memory_bytes(options.config);
   const RunConfig config = load_config(options.config, streams.in);
-  check_output_file(options.json);
-  check_save_file(options, config);
+  check_outputs(options, config);
   refuse_if_too_large(config, options.save ? Purpose::kSavedTrace : Purpose::kTrace, max_memory);
 
   AttentionTrace trace;
@@ -110,7 +80,7 @@ ExitStatus run_trace(const TraceCommandOptions& options, Streams& streams) {
   }
   write_notes(streams.err, trace.notes);
   if (options.save) save(*options.save, trace, streams.err);
-  if (!write_json(
+  if (!write_record(
           options.json, [&] { return to_json_text(trace); }, streams))
     return ExitStatus::kOk;
   write_text(streams.out, trace, {.values = options.values, .color = streams.color});

@@ -35,6 +35,7 @@ std::string figures(const CheckResult& check) {
   }
   if (check.limit) parts.push_back("limit " + format_number(*check.limit, 3));
   if (check.compared > 0) parts.push_back(count(check.compared) + " compared");
+  if (!check.sampled.empty()) parts.push_back(check.sampled);  // nobody shall take a sample for the whole
   return join(parts);
 }
 

@@ -49,6 +49,7 @@ Json to_json(const CheckResult& check, const RunConfig& config) {
                {"compared", check.compared},
                {"wrong", check.wrong},
                {"where", {{"first", check.where_first}, {"worst", check.where_worst}}},
+               {"sampled", check.sampled},
                {"detail", check.detail},
                {"seconds", check.seconds}};
   if (check.map) json["map"] = to_json(*check.map);
@@ -80,6 +81,7 @@ struct RunJson {
     json["sweep"] = run.sweep;
     json["quick"] = run.quick;
     json["fault"] = result.fault;
+    json["memory_estimate"] = result.memory_estimate;
     Json& checks = json["checks"] = Json::array();
     for (const CheckResult& check : result.checks) checks.push_back(to_json(check, result.config));
     json["explained_by"] = result.explained_by;

@@ -22,6 +22,7 @@ struct RunText {
   void operator()(const VerifyResult& result) const {
     std::vector<RunFact> more;
     if (!run.sweep.empty()) more.push_back({"sweep", join(run.sweep)});
+    more.push_back({"memory", "at most about " + format_bytes(result.memory_estimate) + " for tensors"});
     if (!result.fault.empty()) more.push_back({"fault", result.fault + ", planted on purpose into this layer"});
     write_run_facts(out, "verify", result.config, result.threads, result.torch_version, options.color, more);
     const std::size_t width = name_width(result.checks);

@@ -113,14 +113,14 @@ TEST(Json, GoesToAFileBesideTheTextOrToStandardOutputInItsPlace) {
   Streams streams{in, out, err};
   const auto make_json = [] { return std::string("{}\n"); };
 
-  EXPECT_TRUE(write_json(std::nullopt, make_json, streams));
-  EXPECT_TRUE(write_json(file, make_json, streams));
+  EXPECT_TRUE(write_record(std::nullopt, make_json, streams));
+  EXPECT_TRUE(write_record(file, make_json, streams));
   EXPECT_EQ(out.str(), "");
   std::ostringstream written;
   written << std::ifstream(file).rdbuf();
   EXPECT_EQ(written.str(), "{}\n");
 
-  EXPECT_FALSE(write_json("-", make_json, streams));
+  EXPECT_FALSE(write_record("-", make_json, streams));
   EXPECT_EQ(out.str(), "{}\n");
   std::filesystem::remove_all(folder);
 }

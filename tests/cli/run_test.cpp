@@ -118,7 +118,8 @@ TEST_F(RunInFolder, JudgesSeveralConfigsInOneGo) {
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.err, "attn-cli: " + bad + ": /H: must divide d_model (16) unless d_k is given, got 3\n");
   EXPECT_NE(outcome.out.find("configs/tiny.json\n  pass   shapes, causality\n"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("a config is wrong: 1 of 2 runs passed, 0 failed, 0 incomplete, 1 not run\n"), std::string::npos);
+  EXPECT_NE(outcome.out.find("a config is wrong: 1 of 2 runs passed, 0 failed, 0 incomplete, 1 not run\n"),
+            std::string::npos);
   const nlohmann::json record = nlohmann::json::parse(text_of("report.json"));
   EXPECT_EQ(record["kind"], "verify_runs");
   EXPECT_EQ(record["runs"][0]["exit_status"], 2);

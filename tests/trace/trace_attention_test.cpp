@@ -86,8 +86,7 @@ TEST(Trace, TokensAreFollowedThroughTheEmbedding) {
   EXPECT_EQ(find_step_of(trace, "forward", "tokens").dtype, "int64");
   EXPECT_EQ(find_step_of(trace, "forward", "tokens").symbolic, "(B, T)");
   EXPECT_EQ(find_step_of(trace, "forward", "position_embedding").shape, (std::vector<std::int64_t>{5, 12}));
-  EXPECT_EQ(find_step_of(trace, "gradient", "token_embedding.weight").shape,
-            (std::vector<std::int64_t>{7, 12}));
+  EXPECT_EQ(find_step_of(trace, "gradient", "token_embedding.weight").shape, (std::vector<std::int64_t>{7, 12}));
   EXPECT_EQ(find_step_of(trace, "gradient", "position_embedding.weight").symbolic, "(max_seq_len, d_model)");
   const Names backward = names_of(trace, "");
   EXPECT_EQ(Names(backward.end() - 6, backward.end()),
