@@ -55,11 +55,14 @@ ErrorBudget CheckContext::output_budget() {
   ReferenceRun& judged = reference();
   const bool shown = judged.why_not().empty();
   if (shown && at::isfinite(judged.plain().output).all().item<bool>()) {
-    output_budget_ = budget_from(judged.loops().output, judged.plain().output.to(at::kCPU), judged.longest_sum());
+    const at::Tensor& loops = judged.loops().output;
+    const double plain_error = (judged.plain().output.to(loops.options()) - loops).abs().max().item<double>();
+    output_budget_ = budget_of(plain_error, judged.plain().size, x_.scalar_type(), judged.longest_sum());
   } else {
     const at::NoGradGuard no_gradients;
     const at::Tensor output = shown ? judged.loops().output : subject_->forward(judged.sample().x);
-    output_budget_ = cap_of(output.abs().max().item<double>(), x_.scalar_type(), judged.longest_sum());
+    const RoundingSize size{output.abs().max().item<double>(), shown ? judged.plain().size.score : 0.0};
+    output_budget_ = cap_of(size, x_.scalar_type(), judged.longest_sum());
   }
   return *output_budget_;
 }

@@ -153,7 +153,7 @@ std::string explain_backward(CheckContext& context, const Patient& patient) {
     }
     const at::ScalarType type = patient.input.x.scalar_type();
     const double limit = type == at::kDouble ? exact_limit(largest, patient.longest_sum)
-                                             : cap_of(largest, type, patient.longest_sum).max_abs;
+                                             : cap_of({largest}, type, patient.longest_sum).max_abs;
     for (const auto& [name, gradient] : expected) {
       const auto found = numbers.gradients.find(name);
       const bool arrived = found != numbers.gradients.end() && found->second.defined();

@@ -49,22 +49,24 @@ class MaskJudge {
   }
 
   /// Judges one key. `axes` are those of the result's tensors, the last one is the query.
-  void take(const KeyMoved& result, std::int64_t key, bool diagonal_too, const AxisNames& axes) {
+  /// `absence_counts`: a visible key that takes no part is judged too.
+  void take(const KeyMoved& result, std::int64_t key, bool diagonal_too, bool absence_counts, const AxisNames& axes) {
     at::Tensor visible = declared_.select(1, key);
     at::Tensor tried = at::ones({T_}, at::kBool);
     if (!diagonal_too) tried[key] = false;
     const at::Tensor finite = at::isfinite(result.change);
     const at::Tensor leak = result.moved.logical_and(visible.logical_not()).logical_and(tried);
-    const at::Tensor absent = result.moved.logical_not().logical_and(visible).logical_and(tried);
+    at::Tensor absent = result.moved.logical_not().logical_and(visible).logical_and(tried);
+    if (!absence_counts) absent = at::zeros_like(absent);
     non_finite_ += finite.logical_not().sum().item<std::int64_t>();
     leak_.compared += tried.logical_and(visible.logical_not()).sum().item<std::int64_t>() * (leak.numel() / T_);
-    absent_.compared += tried.logical_and(visible).sum().item<std::int64_t>() * (leak.numel() / T_);
+    if (absence_counts) absent_.compared += tried.logical_and(visible).sum().item<std::int64_t>() * (leak.numel() / T_);
     note_wrong(leak_, leak, at::where(leak, result.change, -1.0), key, axes);
     note_wrong(absent_, absent, at::where(absent, 1.0, -1.0), key, axes);
     const auto over_heads = [&](const at::Tensor& wrong) { return wrong.reshape({-1, T_}).any(0); };
     leaks_.select(1, key).logical_or_(over_heads(leak));
     missing_.select(1, key).logical_or_(over_heads(absent));
-    judged_.select(1, key).logical_or_(tried);
+    judged_.select(1, key).logical_or_(absence_counts ? tried : tried.logical_and(visible.logical_not()));
   }
 
   CheckResult result(Findings& findings) const {
@@ -172,7 +174,8 @@ bool read_weights(CheckContext& context, MaskJudge& judge, Findings& findings) {
     const at::Tensor weights = mixed->to(at::kCPU, at::kDouble);
     for (std::size_t n = 0; n < count; ++n) {
       const at::Tensor weight = weights.select(-1, static_cast<std::int64_t>(n));  // (B, H, T)
-      judge.take({weight.ne(0), weight.abs()}, keys[first + n], /*diagonal_too=*/true, kRowAxes);
+      judge.take({weight.ne(0), weight.abs()}, keys[first + n], /*diagonal_too=*/true, /*absence_counts=*/true,
+                 kRowAxes);
     }
   }
   findings.tried(keys.size(), context.T(), "keys read out");
@@ -194,13 +197,14 @@ void move_keys(CheckContext& context, MaskJudge& judge, Findings& findings) {
     changed_v.select(2, key).add_(kValueChange);
     KeyMoved result = difference(base, core.mix(changed_k, changed_v).value());
     result.change = result.change / kValueChange;  // for a unit of value, as the weights are
-    judge.take(result, key, /*diagonal_too=*/true, kRowAxes);
+    judge.take(result, key, /*diagonal_too=*/true, /*absence_counts=*/true, kRowAxes);
   }
   findings.tried(keys.size(), context.T(), "keys moved");
 }
 
-/// Redraws one token at a time. The diagonal says nothing: x_j also moves q_j.
-void move_tokens(CheckContext& context, MaskJudge& judge, Findings& findings) {
+/// Redraws one token at a time. The diagonal says nothing: x_j also moves q_j. That a visible key takes part is judged
+/// here only where the core could not show it: the output of a coarse format can hide a small part.
+void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, Findings& findings) {
   const at::Tensor x = even_input(context);
   const at::Tensor other = context.draw(x.sizes().vec(), Draw::kOtherInput);
   const at::Tensor base = context.subject().forward(x);
@@ -209,15 +213,15 @@ void move_tokens(CheckContext& context, MaskJudge& judge, Findings& findings) {
   for (const std::int64_t key : keys) {
     KeyMoved together;
     // A larger change only where a smaller one was lost in rounding: the output's bias may be large.
-    for (const double size : {1.0, 32.0, 1024.0}) {
+    for (const double size : {1.0, 32.0, -32.0, 1024.0, -1024.0}) {
       at::Tensor changed = x.clone();
       changed.select(1, key).copy_(other.select(1, key) * size);
       const KeyMoved found = difference(base, context.subject().forward(changed));
       together.moved = together.moved.defined() ? together.moved.logical_or(found.moved) : found.moved;
       together.change = together.change.defined() ? at::maximum(together.change, found.change) : found.change;
-      if (!judge.still_unmoved(together, key, /*diagonal_too=*/false)) break;
+      if (!absence_counts || !judge.still_unmoved(together, key, /*diagonal_too=*/false)) break;
     }
-    judge.take(together, key, /*diagonal_too=*/false, {"batch", "query"});
+    judge.take(together, key, /*diagonal_too=*/false, absence_counts, {"batch", "query"});
   }
   findings.tried(keys.size(), context.T(), "tokens moved");
 }
@@ -227,12 +231,12 @@ void move_tokens(CheckContext& context, MaskJudge& judge, Findings& findings) {
 CheckResult check_effective_mask(CheckContext& context) {
   const at::NoGradGuard no_gradients;
   MaskJudge judge(context);
-  Findings findings("largest part of a hidden key");
+  Findings findings("largest part of a hidden key; 1: a visible one takes none");
   const bool core = read_weights(context, judge, findings);
   if (!core && context.T() == 1) return not_applicable("T is 1, and the layer lets no k and v in");
   if (core) move_keys(context, judge, findings);
   if (!core) findings.note("q, k and v cannot be fed in, so the diagonal is not judged");
-  if (context.T() > 1) move_tokens(context, judge, findings);
+  if (context.T() > 1) move_tokens(context, judge, /*absence_counts=*/!core, findings);
   return judge.result(findings);
 }
 

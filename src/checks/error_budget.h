@@ -12,16 +12,24 @@ struct ErrorBudget {
   std::string why;
 };
 
+/// What one rounding becomes on its way through the layer, relative to the rounding itself.
+struct RoundingSize {
+  double largest = 0.0;  ///< the largest value, or the largest sum of magnitudes behind one: terms may cancel.
+  double score = 0.0;    ///< the largest scaled score: softmax turns a rounding of s into s roundings of a weight.
+
+  double value() const { return largest * (1.0 + score); }
+};
+
 /// Twice the error that the plain formula makes in `plain`'s dtype against the float64 `reference`, plus one rounding
-/// of the largest value, capped at 64 eps sqrt(length) times the largest value.
+/// of the largest value, capped at 64 eps sqrt(length) times the largest value; `score` as in RoundingSize.
 /// `length` is the longest sum behind an element (T for weights and context).
-ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, std::int64_t length);
+ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, std::int64_t length, double score = 0.0);
 
-/// The same from the plain formula's error and the largest value, where one limit holds for several tensors.
-ErrorBudget budget_of(double plain_error, double largest, at::ScalarType type, std::int64_t length);
+/// The same from the plain formula's error, where one limit holds for several tensors.
+ErrorBudget budget_of(double plain_error, const RoundingSize& size, at::ScalarType type, std::int64_t length);
 
-/// The cap alone: for a tensor whose largest value is `largest`.
-ErrorBudget cap_of(double largest, at::ScalarType type, std::int64_t length);
+/// The cap alone.
+ErrorBudget cap_of(const RoundingSize& size, at::ScalarType type, std::int64_t length);
 
 /// error <= budget: false for NaN.
 inline bool within(double error, const ErrorBudget& budget) { return error <= budget.max_abs; }

@@ -93,8 +93,9 @@ bool change_heads_of_projections(CheckContext& context, Findings& findings, cons
   copy->train(false);
   std::map<std::string, at::Tensor> parameters;
   for (const auto& [name, value] : copy->named_parameters()) parameters[name] = value.detach();
+  const at::Tensor x = context.draw(context.x().sizes().vec(), Draw::kOtherInput);  // the run's own may be all zero
   const auto contexts = [&]() -> std::optional<at::Tensor> {
-    const auto steps = copy->forward_with_steps(context.x());
+    const auto steps = copy->forward_with_steps(x);
     if (!steps.has_value()) return std::nullopt;
     const at::Tensor* found = captured_step(*steps, Step::kContext, context.heads_shape());
     return found == nullptr ? std::nullopt : std::optional<at::Tensor>(*found);

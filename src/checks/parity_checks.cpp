@@ -72,6 +72,12 @@ double largest_of(const CoreOutput& output, const std::vector<Part>& parts) {
   return largest;
 }
 
+/// Softmax turns a rounding of a score s into s roundings of a weight.
+double largest_score(const CoreInput& input) {
+  const at::Tensor scores = at::matmul(input.q, input.k.transpose(-2, -1));
+  return scores.abs().max().item<double>() / std::sqrt(static_cast<double>(input.q.size(3)));
+}
+
 double lesson_figure(double largest) { return 1e-6 * std::max(1.0, largest); }
 
 /// What the subject is held to, for all parts together: gradients are measured against the largest of them, since some
@@ -85,16 +91,19 @@ struct ParityLimit {
 ParityLimit parity_limit(const CoreInput& input, const std::vector<Part>& parts, double largest) {
   const std::int64_t T = input.q.size(2);
   const double roundings = std::sqrt(static_cast<double>(T));
+  const double score = largest_score(input);
   if (input.q.scalar_type() == at::kDouble) {
-    const double limit = 1e-12 * std::max(1.0, largest) * roundings;
-    return {{limit, "1e-12 * max(1, largest value) * sqrt(T): float64 rounding"}, std::nullopt, limit};
+    const double limit = 1e-12 * std::max(1.0, largest) * (1.0 + score) * roundings;
+    return {{limit, "1e-12 * max(1, largest value) * (1 + largest score) * sqrt(T): float64 rounding"},
+            std::nullopt,
+            limit};
   }
   ParityLimit limit;
   limit.judge = judged_core(input);
-  limit.explainable = 64.0 * epsilon_of(input.q.scalar_type()) * roundings * largest;
+  limit.explainable = 64.0 * epsilon_of(input.q.scalar_type()) * roundings * largest * (1.0 + score);
   const CoreOutput plain = plain_core(input);
   for (const Part& part : parts) {
-    const ErrorBudget own = budget_from(*limit.judge.*part.member, (plain.*part.member).to(at::kCPU), T);
+    const ErrorBudget own = budget_from(*limit.judge.*part.member, (plain.*part.member).to(at::kCPU), T, score);
     if (limit.budget.why.empty() || !(own.max_abs <= limit.budget.max_abs)) limit.budget = own;
   }
   if (input.q.scalar_type() == at::kFloat && !(lesson_figure(largest) <= limit.budget.max_abs)) {

@@ -75,6 +75,12 @@ std::string needs_fused_per_head(const RunConfig& run) {
 
 std::string needs_bias(const RunConfig& run) { return run.attention.bias ? "" : "the layer has no bias"; }
 
+/// With one number a token, q.k is x_i x_j times a factor of the head.
+std::string needs_unlike_q_and_k(const RunConfig& run) {
+  const bool alike = run.attention.d_model == 1 && !run.attention.bias;
+  return alike ? "d_model is 1 without a bias: q.k is the same when they are swapped" : "";
+}
+
 std::string needs_square_output(const RunConfig& run) {
   const AttentionConfig& config = run.attention;
   if (config.heads_width() == config.d_model) return "";
@@ -92,7 +98,7 @@ std::vector<FaultEntry> projection_faults() {
   const std::vector<std::string> seen{"reference-forward"};
   return {
       {{"qk-swapped", "queries and keys are swapped", {"reference-forward", "reference-weights"}},
-       {needs_two_keys},
+       {needs_two_keys, needs_unlike_q_and_k},
        layer_fault<QueriesForKeys>()},
       {{"kv-swapped", "keys and values are swapped", seen}, {}, layer_fault<KeysForValues>()},
       {{"fused-thirds-per-head", "the fused projection is read head by head, though it is made in thirds", seen},

@@ -49,6 +49,7 @@ std::vector<Compared> gradients_of(ReferenceRun& run) {
 struct Question {
   std::vector<Compared> (*compared)(ReferenceRun& run);
   std::int64_t (ReferenceRun::*longest_sum)() const;
+  bool is_output = false;
 };
 
 /// The larger one; NaN is worse than any number.
@@ -56,19 +57,23 @@ double worse_of(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
 
 /// One limit for all tensors of a check, so that gradients are held to the largest one of the layer: some are 0 by
 /// right, and their own size says nothing.
-ErrorBudget limit_of(const std::vector<Compared>& all, std::int64_t longest_sum) {
-  double largest = 0.0, plain_error = 0.0;
+ErrorBudget limit_of(ReferenceRun& run, const std::vector<Compared>& all, const Question& question) {
+  RoundingSize size{0.0, run.plain().size.score};
+  double plain_error = 0.0;
   for (const Compared& one : all) {
-    largest = std::max(largest, one.loops.abs().max().item<double>());
+    size.largest = std::max(size.largest, one.loops.abs().max().item<double>());
     const double error = (one.plain.to(at::kCPU, at::kDouble) - one.loops).abs_().max().item<double>();
     plain_error = worse_of(plain_error, error);
   }
+  if (question.is_output) size.largest = std::max(size.largest, run.plain().size.largest);
+  const std::int64_t longest_sum = (run.*question.longest_sum)();
   const at::ScalarType type = all.front().plain.scalar_type();
-  const ErrorBudget limit = std::isfinite(plain_error) ? budget_of(plain_error, largest, type, longest_sum)
-                                                       : cap_of(largest, type, longest_sum);
-  const double exact = 1e-12 * std::max(1.0, largest) * std::sqrt(static_cast<double>(longest_sum));
+  const ErrorBudget limit =
+      std::isfinite(plain_error) ? budget_of(plain_error, size, type, longest_sum) : cap_of(size, type, longest_sum);
+  // The loops are float64 too, and their own roundings count there.
+  const double exact = 1e-12 * size.value() * std::sqrt(static_cast<double>(longest_sum));
   if (type != at::kDouble || exact <= limit.max_abs) return limit;
-  return {exact, "1e-12 * max(1, largest value) * sqrt(" + std::to_string(longest_sum) + "): float64 rounding"};
+  return {exact, "1e-12 * largest value * sqrt(" + std::to_string(longest_sum) + "): float64 rounding"};
 }
 
 /// At their places in the whole tensor: rows that are not judged have the error 0.
@@ -97,7 +102,7 @@ Outcome judge(Findings& findings, ReferenceRun& run, const Question& question, b
   };
   std::erase_if(all, [&](const Compared& one) { return !arrived(one); });
   if (all.empty()) return outcome;
-  const ErrorBudget limit = limit_of(all, (run.*question.longest_sum)());
+  const ErrorBudget limit = limit_of(run, all, question);
   for (const Compared& one : all) {
     const at::Tensor errors = (one.layer.to(at::kCPU, at::kDouble) - one.loops).abs_();
     Comparison comparison = judge_errors(at_their_rows(errors, one, run.sample()), limit, *one.axes, run.sample().item);
@@ -141,7 +146,7 @@ CheckResult judge_against_loops(CheckContext& context, const Question& question)
 }  // namespace
 
 CheckResult check_reference_forward(CheckContext& context) {
-  return judge_against_loops(context, {output_of, &ReferenceRun::longest_sum});
+  return judge_against_loops(context, {output_of, &ReferenceRun::longest_sum, /*is_output=*/true});
 }
 
 CheckResult check_reference_weights(CheckContext& context) {

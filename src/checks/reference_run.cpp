@@ -94,6 +94,20 @@ ReferenceLayerInput for_loops(const LayerInput& input, const ReferenceSample& sa
   return loops;
 }
 
+double largest_finite(const at::Tensor& tensor) {
+  return at::nan_to_num(tensor.abs(), 0.0, 0.0, 0.0).max().item<double>();
+}
+
+/// What the sums behind the plain formula's output hold: their terms may cancel, their roundings do not.
+RoundingSize rounding_size(const LayerInput& input, const PlainLayerOutput& output) {
+  const std::string name = input.config.qkv == QkvLayout::kFused ? "c_proj" : "o_proj";
+  const at::Tensor merged = output.context.transpose(1, 2).flatten(2);  // (B, T, H*d_k)
+  at::Tensor sums = at::matmul(merged.abs(), input.parameters.at(name + ".weight").t().abs());
+  if (input.config.bias) sums = sums + input.parameters.at(name + ".bias").abs();
+  const double scale = 1.0 / std::sqrt(static_cast<double>(input.config.d_k()));
+  return {largest_finite(sums), scale * largest_finite(at::matmul(output.q, output.k.transpose(-2, -1)))};
+}
+
 }  // namespace
 
 ReferenceSample reference_sample(const CheckContext& context, double budget) {
@@ -223,6 +237,7 @@ const LayerNumbers& ReferenceRun::plain() {
   plain_.emplace();
   plain_->output = judged_rows(output.output, 1);
   plain_->weights = judged_rows(output.weights, 2);
+  plain_->size = rounding_size(input_, output);
   return *plain_;
 }
 

@@ -13,6 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "checks/error_budget.h"
 #include "checks/plain_layer.h"
 #include "checks/reference_layer.h"
 #include "checks/subject.h"
@@ -42,6 +43,7 @@ struct LayerNumbers {
   at::Tensor output;                            ///< (B, R, d_model)
   at::Tensor weights;                           ///< (B, H, R, T); undefined: not shown.
   std::map<std::string, at::Tensor> gradients;  ///< "x" and each parameter; undefined or missing: none arrived.
+  RoundingSize size;                            ///< of the output; only of the plain formula's numbers.
 };
 
 /// A forward and a backward pass of sum(output * d_output); every row. Throws SubjectFailure.

@@ -151,6 +151,10 @@ CheckResult check_scale(CheckContext& context) {
     take_entry(facts, q->narrow(0, b, 1), k->narrow(0, b, 1), scaled->narrow(0, b, 1), b);
   }
   if (facts.all_equal) return not_applicable("all scores of every query are equal: no scale can be seen");
+  constexpr double kBlind = 0.1;  // rounding alone could move the factor by this much
+  if (facts.scores.non_finite == 0 && !(std::sqrt(facts.error_squares / facts.squares) <= kBlind)) {
+    return not_applicable("the scores are too small for the format: no scale can be seen");
+  }
   Findings findings("relative error of the factor, or of the variance");
   judge_factor(context, findings, facts);
   judge_variance(context, findings);

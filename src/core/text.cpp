@@ -144,6 +144,8 @@ std::string unknown_word(std::string_view kind, std::string_view word, const std
   message += ' ';
   message += in_quotes(word);
   if (const auto meant = closest_match(word, choices)) return message + "; did you mean " + in_quotes(*meant) + "?";
+  constexpr std::size_t kMostNamed = 30;  // more would be no help in an error's one line
+  if (choices.size() > kMostNamed) return message + "; none of the " + std::to_string(choices.size()) + " is near it";
   return message + "; known: " + join(choices);
 }
 

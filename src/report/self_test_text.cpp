@@ -71,7 +71,9 @@ void write_self_test_problems(std::ostream& out, const SelfTestResult& result, c
     if (!fault.not_applicable.empty() || fault.caught()) continue;
     std::string words = "fault " + fault.name + ": " +
                         (fault.caught_by.empty() ? "no check caught it" : "caught by " + fault.caught_by);
-    if (!fault.missed_by.empty()) words += ", but missed by " + join(fault.missed_by);
+    if (!fault.missed_by.empty()) {
+      words += std::string(fault.caught_by.empty() ? ", not even " : ", but missed by ") + join(fault.missed_by);
+    }
     write_alarm(out, words, options.color);
   }
   if (result.false_alarms.empty()) return;
@@ -83,8 +85,9 @@ void write_self_test_problems(std::ostream& out, const SelfTestResult& result, c
 std::string self_test_counts(const SelfTestResult& result) {
   const FaultCounts counts = count_faults(result);
   return counted(counts.planted, "fault") + " planted, " + std::to_string(counts.caught) + " caught, " +
-         std::to_string(counts.survived) + " survived, " + std::to_string(counts.not_applicable) + " n/a; " +
-         counted(std::ssize(result.false_alarms), "false alarm");
+         std::to_string(counts.survived) + " survived, " +
+         (counts.missed > 0 ? std::to_string(counts.missed) + " missed by a check that must catch it, " : "") +
+         std::to_string(counts.not_applicable) + " n/a; " + counted(std::ssize(result.false_alarms), "false alarm");
 }
 
 }  // namespace attn

@@ -106,6 +106,7 @@ struct RunJson {
                        {"planted", counts.planted},
                        {"caught", counts.caught},
                        {"survived", counts.survived},
+                       {"missed", counts.missed},
                        {"n/a", counts.not_applicable},
                        {"false_alarms", result.false_alarms.size()}};
     json["notes"] = result.notes;

@@ -61,7 +61,7 @@ RunVerdict verdict(const VerifyRun& run) { return std::visit(VerdictOf{}, run.ou
 
 RunVerdict verdict(const SelfTestResult& result) {
   const FaultCounts counts = count_faults(result);
-  if (counts.survived > 0 || !result.false_alarms.empty()) return RunVerdict::kFailed;
+  if (counts.survived > 0 || counts.missed > 0 || !result.false_alarms.empty()) return RunVerdict::kFailed;
   return counts.planted > 0 ? RunVerdict::kPassed : RunVerdict::kNothingChecked;
 }
 
@@ -72,7 +72,8 @@ FaultCounts count_faults(const SelfTestResult& result) {
       ++counts.not_applicable;
     } else {
       ++counts.planted;
-      ++(fault.caught() ? counts.caught : counts.survived);
+      ++(fault.caught_by.empty() ? counts.survived : counts.caught);
+      if (!fault.caught_by.empty() && !fault.missed_by.empty()) ++counts.missed;
     }
   }
   return counts;

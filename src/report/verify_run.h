@@ -42,9 +42,10 @@ enum class RunVerdict {
 RunVerdict verdict(const VerifyRun& run);
 RunVerdict verdict(const SelfTestResult& result);
 
-/// A self-test's faults by what became of them; survived: not caught by a check that should have.
+/// A self-test's faults by what became of them: each that was planted is caught or survived.
 struct FaultCounts {
   std::int64_t planted = 0, caught = 0, survived = 0, not_applicable = 0;
+  std::int64_t missed = 0;  ///< of the caught ones: a check that must catch it did not.
 };
 FaultCounts count_faults(const SelfTestResult& result);
 

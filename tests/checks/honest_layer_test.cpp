@@ -138,6 +138,69 @@ TEST(HonestLayer, OnTokensThatAreAllAlikeRaisesNoAlarm) {
   EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
 }
 
+void expect_quiet(const RunConfig& run, const at::Tensor& x) {
+  LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
+  const auto results = run_checks(subject, run, x);
+  EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
+  EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
+}
+
+TEST(HonestLayer, OnLoudOrShiftedInputsRaisesNoAlarm) {
+  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat64, Dtype::kBFloat16}) {
+    RunConfig run = small_run();
+    run.dtype = dtype;
+    const at::Tensor x = input_of(run);
+    SCOPED_TRACE(to_string(dtype));
+    at::Tensor with_outlier = x.clone();
+    with_outlier.select(2, 3).fill_(300.0);  // trained models have such channels
+    for (const at::Tensor& loud : {x + 30, x + 100, x + 1000, x * 30, x * 100, x * 1000, with_outlier}) {
+      expect_quiet(run, loud);
+    }
+  }
+}
+
+TEST(HonestLayer, OnQuietOrEmptyInputsRaisesNoAlarmAndClaimsNoScale) {
+  const RunConfig run = small_run();
+  const at::Tensor x = input_of(run);
+  for (const at::Tensor& quiet : {x * 1e-3, x * 1e-6}) expect_quiet(run, quiet);
+  LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
+  const auto results = run_checks(subject, run, x * 1e-30);
+  EXPECT_EQ(find(results, "scale").status, CheckStatus::kNotApplicable) << describe(results);
+  const auto of_zeros = run_checks(subject, run, at::zeros_like(x));
+  EXPECT_EQ(find(of_zeros, "head-independence").status, CheckStatus::kPass) << describe(of_zeros);
+}
+
+TEST(HonestLayer, WithFewNumbersInACoarseFormatRaisesNoAlarm) {
+  struct Case {
+    std::int64_t B, T, H, d_k, d_model;
+    bool bias, causal;
+    Dtype dtype;
+  };
+  for (const Case& one :
+       {Case{3, 31, 1, 3, 2, true, false, Dtype::kBFloat16}, Case{2, 64, 1, 8, 1, true, false, Dtype::kBFloat16},
+        Case{2, 64, 1, 8, 1, true, false, Dtype::kFloat16}, Case{2, 64, 1, 1, 1, true, true, Dtype::kBFloat16},
+        Case{2, 64, 1, 4, 4, true, true, Dtype::kBFloat16}, Case{2, 64, 1, 1, 1, true, true, Dtype::kFloat16},
+        Case{1, 1, 7, 16, 1, false, true, Dtype::kFloat64}, Case{1, 1, 7, 16, 1, false, true, Dtype::kFloat32},
+        Case{1, 2, 8, 32, 1, false, true, Dtype::kFloat64}, Case{1, 1, 1, 128, 1, false, true, Dtype::kBFloat16}}) {
+    for (const std::uint64_t seed : {0U, 1U, 2U, 3U, 4U, 690651U, 749373U}) {
+      RunConfig run = small_run();
+      run.B = one.B;
+      run.T = one.T;
+      run.attention.H = one.H;
+      run.attention.given_d_k = one.d_k;
+      run.attention.d_model = one.d_model;
+      run.attention.bias = one.bias;
+      run.attention.causal = one.causal;
+      run.attention.max_seq_len = 64;
+      run.dtype = one.dtype;
+      run.seed = seed;
+      SCOPED_TRACE("T " + std::to_string(one.T) + ", d_model " + std::to_string(one.d_model) + ", " +
+                   to_string(one.dtype) + ", seed " + std::to_string(seed));
+      expect_quiet(run, input_of(run));
+    }
+  }
+}
+
 TEST(HonestLayer, OnAnInputWithNanFailsAndNeverPassesOrErrs) {
   const RunConfig run = small_run();
   LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });

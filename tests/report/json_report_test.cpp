@@ -126,9 +126,13 @@ TEST(Json, OfASelfTestSaysWhatBecameOfEachFault) {
   EXPECT_EQ(record["faults"][1]["status"], "survived");
   EXPECT_EQ(record["faults"][2]["status"], "missed");
   EXPECT_EQ(record["faults"][3]["status"], "n/a");
-  EXPECT_EQ(
-      record["summary"],
-      json({{"verdict", "failed"}, {"planted", 3}, {"caught", 1}, {"survived", 2}, {"n/a", 1}, {"false_alarms", 0}}));
+  EXPECT_EQ(record["summary"], json({{"verdict", "failed"},
+                                     {"planted", 3},
+                                     {"caught", 2},
+                                     {"survived", 1},
+                                     {"missed", 1},
+                                     {"n/a", 1},
+                                     {"false_alarms", 0}}));
 }
 
 TEST(Json, OfPicturesSaysWhatEachFileShows) {
