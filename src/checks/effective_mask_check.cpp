@@ -231,7 +231,7 @@ void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, F
 CheckResult check_effective_mask(CheckContext& context) {
   const at::NoGradGuard no_gradients;
   MaskJudge judge(context);
-  Findings findings("largest part of a hidden key; 1: a visible one takes none");
+  Findings findings("largest wrong part of a key");
   const bool core = read_weights(context, judge, findings);
   if (!core && context.T() == 1) return not_applicable("T is 1, and the layer lets no k and v in");
   if (core) move_keys(context, judge, findings);
