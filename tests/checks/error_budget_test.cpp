@@ -42,6 +42,13 @@ TEST(ErrorBudget, IsCapped) {
   EXPECT_DOUBLE_EQ(budget.max_abs, 128 * epsilon_of(at::kFloat));
 }
 
+TEST(ErrorBudget, ARoundingGrowsWithTheLargestScore) {
+  const RoundingSize size{2.0, 9.0};
+  EXPECT_DOUBLE_EQ(budget_of(0.0, size, at::kFloat, 4).max_abs, 20 * epsilon_of(at::kFloat));
+  EXPECT_DOUBLE_EQ(cap_of(size, at::kFloat, 4).max_abs, 128 * 20 * epsilon_of(at::kFloat));
+  EXPECT_NE(budget_of(0.0, size, at::kFloat, 4).why.find("times the largest score, 9"), std::string::npos);
+}
+
 TEST(ErrorBudget, NanIsNeverWithinIt) {
   EXPECT_FALSE(within(std::numeric_limits<double>::quiet_NaN(), {1e9, ""}));
   EXPECT_TRUE(within(1.0, {1.0, ""}));

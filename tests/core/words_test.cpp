@@ -55,6 +55,11 @@ TEST(UnknownWord, ListsTheChoicesWhenNoneIsNear) {
   EXPECT_EQ(unknown_word("device", "tpu7", {"cpu", "cuda"}), "unknown device \"tpu7\"; known: cpu, cuda");
 }
 
+TEST(UnknownWord, CountsTheChoicesWhereThereAreMoreThanALineHolds) {
+  const std::vector<std::string> many(31, "scale-none");
+  EXPECT_EQ(unknown_word("fault", "xyzzy", many), "unknown fault \"xyzzy\"; none of the 31 is near it");
+}
+
 TEST(Join, PutsTheSeparatorBetweenWordsOnly) {
   EXPECT_EQ(join({}), "");
   EXPECT_EQ(join({"a"}), "a");

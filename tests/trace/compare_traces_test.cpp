@@ -150,6 +150,15 @@ TEST(CompareTraces, ExactSeesASignOfZeroThatNoNumberShows) {
   EXPECT_EQ(exact.first_parted()->worst, (std::vector<std::int64_t>{0, 0, 1}));
 }
 
+TEST(CompareTraces, AKeyThatIsHiddenInOneRunOnlyPartsHoweverSmallItsWeight) {
+  const auto weights = [](float leak) {
+    return std::vector<KeptTensor>{tensor("forward.weights", {1, 1, 1, 2}, {1.0F, leak})};
+  };
+  EXPECT_EQ(find(compare(weights(0.0F), weights(1e-20F)), "forward.weights").beyond, 1);
+  EXPECT_EQ(find(compare(weights(1e-20F), weights(2e-20F)), "forward.weights").beyond, 0);
+  EXPECT_EQ(find(compare(weights(0.0F), weights(1e-42F)), "forward.weights").beyond, 0);  // may underflow by right
+}
+
 TEST(CompareTraces, ExactDemandsTheSameDtype) {
   std::vector a = {tensor("forward.x", {1, 1, 1}, {1})};
   KeptTensor wide{"forward.x", "F64", {1, 1, 1}, std::string(8, '\0')};
