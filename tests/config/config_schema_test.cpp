@@ -23,7 +23,9 @@ TEST(ConfigSchema, HasEveryKeyOfTheReaderAndNoOther) {
   for (const auto& item : whole["properties"].items()) {
     if (item.key() == "$schema") continue;  // read past
     if (!item.value().contains("properties")) keys.push_back(item.key());
-    for (const auto& nested : item.value().value("properties", nlohmann::json::object()).items()) {
+    const nlohmann::json inner =
+        item.value().value("properties", nlohmann::json::object());  // items() only refers to it
+    for (const auto& nested : inner.items()) {
       keys.push_back(item.key() + "." + nested.key());
     }
   }
