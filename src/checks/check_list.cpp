@@ -71,6 +71,27 @@ CheckResult judge(const CheckEntry& check, CheckContext& context) {
   return result;
 }
 
+/// `honest`: the experiment's own layer is judged, so that it is built and its weights are read only once.
+VerifyResult verify_made_layer(const RunConfig& config, const LayerFactory& factory, bool honest,
+                               const VerifyOptions& options) {
+  chosen_checks(options);  // an unknown name is refused before anything is built
+  VerifyResult result;
+  result.torch_version = torch_version();
+  with_torch_guarded(config, [&] {
+    const Experiment experiment = make_experiment(config);
+    LayerSubject subject(experiment.config, factory, honest ? experiment.layer : nullptr);
+    result.config = experiment.config;
+    result.notes = experiment.notes;
+    result.threads = at::get_num_threads();
+    result.memory_estimate = estimate_memory(experiment.config, Purpose::kVerify).bytes;
+    result.checks = run_checks(subject, experiment.config, experiment.x, options);
+    if (result.count(CheckStatus::kFail) == 0) return;
+    CheckContext context(subject, experiment.config, experiment.x);
+    result.explained_by = explain_failure(context);
+  });
+  return result;
+}
+
 }  // namespace
 
 const std::vector<CheckInfo>& check_list() {
@@ -103,27 +124,12 @@ std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, cons
 }
 
 VerifyResult verify_layer(const RunConfig& config, const LayerFactory& factory, const VerifyOptions& options) {
-  chosen_checks(options);  // an unknown name is refused before anything is built
-  VerifyResult result;
-  result.torch_version = torch_version();
-  with_torch_guarded(config, [&] {
-    const Experiment experiment = make_experiment(config);
-    LayerSubject subject(experiment.config, factory);
-    result.config = experiment.config;
-    result.notes = experiment.notes;
-    result.threads = at::get_num_threads();
-    result.memory_estimate = estimate_memory(experiment.config, Purpose::kVerify).bytes;
-    result.checks = run_checks(subject, experiment.config, experiment.x, options);
-    if (result.count(CheckStatus::kFail) == 0) return;
-    CheckContext context(subject, experiment.config, experiment.x);
-    result.explained_by = explain_failure(context);
-  });
-  return result;
+  return verify_made_layer(config, factory, /*honest=*/false, options);
 }
 
 VerifyResult verify_attention(const RunConfig& config, const VerifyOptions& options) {
-  return verify_layer(
-      config, [](const RunConfig& run) { return make_layer(run); }, options);
+  const LayerFactory factory = [](const RunConfig& run) { return make_layer(run); };
+  return verify_made_layer(config, factory, /*honest=*/true, options);
 }
 
 }  // namespace attn

@@ -41,10 +41,11 @@ class MaskJudge {
     absent_.limit = {0.0, "every visible key moves its query"};
   }
 
-  /// True where the declared mask shows the key but nothing moved: worth a larger change before it is judged.
-  bool still_unmoved(const KeyMoved& result, std::int64_t key, bool diagonal_too) const {
+  /// True where the declared mask shows the key to another query but nothing moved: worth a larger change before it is
+  /// judged.
+  bool still_unmoved(const KeyMoved& result, std::int64_t key) const {
     at::Tensor visible = declared_.select(1, key).clone();
-    if (!diagonal_too) visible[key] = false;
+    visible[key] = false;
     return visible.logical_and(result.moved.logical_not()).any().item<bool>();
   }
 
@@ -219,7 +220,7 @@ void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, F
       const KeyMoved found = difference(base, context.subject().forward(changed));
       together.moved = together.moved.defined() ? together.moved.logical_or(found.moved) : found.moved;
       together.change = together.change.defined() ? at::maximum(together.change, found.change) : found.change;
-      if (!absence_counts || !judge.still_unmoved(together, key, /*diagonal_too=*/false)) break;
+      if (!absence_counts || !judge.still_unmoved(together, key)) break;
     }
     judge.take(together, key, /*diagonal_too=*/false, absence_counts, {"batch", "query"});
   }

@@ -8,21 +8,12 @@
 #include <limits>
 #include <vector>
 
+#include "checks/loop_numbers.h"
 #include "checks/reference_attention.h"
 #include "core/error.h"
 
 namespace attn {
 namespace {
-
-std::vector<double> numbers_of(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
-  const double* first = dense.const_data_ptr<double>();
-  return std::vector<double>(first, first + dense.numel());
-}
-
-at::Tensor tensor_of(const std::vector<double>& numbers, at::IntArrayRef sizes) {
-  return at::tensor(numbers, at::kDouble).view(sizes);
-}
 
 /// One (batch, head) pair, each tensor (1, 1, T, d_k).
 CoreInput pair_of(const CoreInput& input, std::int64_t b, std::int64_t h) {

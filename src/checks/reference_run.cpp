@@ -7,20 +7,11 @@
 #include <utility>
 
 #include "checks/check_context.h"
+#include "checks/loop_numbers.h"
 #include "core/text.h"
 
 namespace attn {
 namespace {
-
-std::vector<double> numbers_of(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.detach().to(at::kCPU, at::kDouble).contiguous();
-  const double* first = dense.const_data_ptr<double>();
-  return std::vector<double>(first, first + dense.numel());
-}
-
-at::Tensor tensor_of(std::vector<double>& numbers, at::IntArrayRef sizes) {
-  return at::from_blob(numbers.data(), sizes, at::kDouble).clone();
-}
 
 /// `count` of the first `all` numbers at random, in order.
 std::vector<std::int64_t> random_places(const CheckContext& context, std::int64_t all, std::int64_t count) {
