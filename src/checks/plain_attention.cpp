@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checks/loop_numbers.h"
+#include "checks/may_look.h"
 #include "checks/reference_attention.h"
 #include "core/error.h"
 
@@ -131,6 +132,18 @@ at::Tensor visible_softmax(const at::Tensor& scores, bool causal) {
   if (!causal) return at::softmax(scores, -1);
   const at::Tensor hidden = declared_mask(true, scores.size(-2), scores.size(-1), scores.device()).logical_not();
   return at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), -1);
+}
+
+at::Tensor declared_mask(const AttentionConfig& config, std::int64_t query_len, std::int64_t key_len,
+                         const at::Tensor& real_keys, const at::Device& device) {
+  at::Tensor mask = at::empty({1, 1, query_len, key_len}, at::kBool);
+  bool* visible = mask.mutable_data_ptr<bool>();
+  for (std::int64_t i = 0; i < query_len; ++i) {
+    for (std::int64_t j = 0; j < key_len; ++j) *visible++ = may_look(config, i, j, query_len, key_len);
+  }
+  mask = mask.to(device);
+  if (!real_keys.defined()) return mask;
+  return mask.logical_and(real_keys.to(device).view({-1, 1, 1, key_len}));
 }
 
 at::Tensor declared_mask(bool causal, std::int64_t query_len, std::int64_t key_len, const at::Device& device) {

@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "config/attention_config.h"
+
 namespace attn {
 
 /// What goes into the core. Tensors of one dtype and device, detached.
@@ -34,6 +36,11 @@ inline constexpr double kReferenceMultiplyAdds = 4e9;
 
 /// softmax over the keys that the declared mask shows, of scores (..., T, T); hidden keys get 0.
 at::Tensor visible_softmax(const at::Tensor& scores, bool causal);
+
+/// The declared mask by the judge's own reading (checks/may_look.h): (1, 1, T_q, T_k) bool, true = may look; with
+/// `real_keys` (B, T_k) bool, true = a token: (B, 1, T_q, T_k). An undefined `real_keys` hides nothing.
+at::Tensor declared_mask(const AttentionConfig& config, std::int64_t query_len, std::int64_t key_len,
+                         const at::Tensor& real_keys, const at::Device& device);
 
 /// The declared mask, (T_q, T_k) bool, true = may look: key j <= query i + (T_k - T_q). All true when not causal.
 at::Tensor declared_mask(bool causal, std::int64_t query_len, std::int64_t key_len, const at::Device& device);
