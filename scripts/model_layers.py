@@ -7,6 +7,7 @@ make_fixtures), beside:
     memory, gradient.memory     cross-attention: what keys and values are made of
     *_cache_*                   outputs and weights of piecewise runs with the package's own cache, side by side, no
                                 gradients; a step's weights are 0 for keys that are not there any more or not yet
+    metadata                    also `model_config`: the model's config.json, as the package writes it
 
 Parameters are renamed to ours; GPT-2's weights, which lie as [in, out], are stored as [out, in].
 
@@ -16,6 +17,7 @@ replaced by float64 while it runs (in_dtype below): the same code, in one precis
 """
 
 import contextlib
+import json
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -413,6 +415,7 @@ def write_model_case(folder, name, suffix):
     if wrong := [key for key, value in tensors.items() if value.dtype != dtype]:
         raise SystemExit(f"make_fixtures: {name}_{suffix}: not {dtype_name}: {', '.join(wrong)}")
     metadata = metadata_of(ours | {"dtype": dtype_name}, MADE_WITH)
+    metadata["model_config"] = json.dumps(json.loads(model.config.to_json_string()))
     write_safetensors(folder / f"model_{name}_{suffix}.safetensors", tensors, metadata)
 
 
