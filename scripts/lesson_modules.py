@@ -1,7 +1,7 @@
 """The lessons' attention modules in PyTorch, written down once more without any of this project's C++ code.
 
-scripts/make_fixtures runs them to make the fixtures under tests/data/, scripts/check_with_pytorch to judge a saved
-trace. They do what the modules of the two lessons do (one fused projection with each head's q, k, v side by side; one
+scripts/make_fixtures runs them to make the fixtures under tests/data/; scripts/check_with_pytorch takes the embedding.
+They do what the modules of the two lessons do (one fused projection with each head's q, k, v side by side; one
 fused projection in thirds; three projections; a single head) and take the short way on purpose: whole-tensor formulas,
 no options beside those a case needs. Parameters have the names that they have in our weights files.
 """
@@ -109,11 +109,3 @@ def sinusoids(length, width):
         for place in range(length)
     ]
     return torch.tensor(rows, dtype=torch.float64)
-
-
-def module_for(config):
-    """The module of a config, a dict with our keys, every one filled in; parameters as PyTorch draws them."""
-    sizes = config["d_model"], config["H"], config["d_k"], config["bias"], config["causal"]
-    if config["qkv"] == "separate":
-        return Separate(*sizes, head_axis=config["module"] != "single-head")
-    return {"fused": ThirdsFused, "fused-per-head": PerHeadFused}[config["qkv"]](*sizes)
