@@ -466,15 +466,15 @@ TABLES = {
 
 
 def write_rope_tables(folder):
-    """NAME.cos and NAME.sin (positions, d_k/2), float64, as the package's Llama computes them in float64."""
+    """NAME.cos and NAME.sin (positions, d_k/2), float64, as the package's Llama computes them in float64. NAME.config in
+    the metadata."""
     positions = torch.tensor([0, 1, 7, 1000, 40000])
-    tensors, configs = {"positions": positions}, {}
+    tensors, metadata = {"positions": positions}, {}
     for name, (d_k, ours) in TABLES.items():
+        layer = {"d_model": d_k, "H": 1, "rope": ours}
         with in_dtype(torch.float64):
-            config = transformers.LlamaConfig(**sizes({"d_model": d_k, "H": 1, "rope": ours}))
+            config = transformers.LlamaConfig(**sizes(layer))
             cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(torch.zeros(1, dtype=torch.float64), positions[None])
         tensors |= {f"{name}.cos": cos[0, :, : d_k // 2], f"{name}.sin": sin[0, :, : d_k // 2]}
-        configs[name] = {"d_model": d_k, "H": 1, "rope": ours}
-    metadata = metadata_of(configs, MADE_WITH)
-    metadata["configs"] = metadata.pop("config")
+        metadata |= {f"{name}.{key}": value for key, value in metadata_of(layer, MADE_WITH).items()}
     write_safetensors(folder / "rope_tables.safetensors", tensors, metadata)
