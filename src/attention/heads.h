@@ -19,7 +19,15 @@ at::Tensor split_heads(const at::Tensor& tokens, std::int64_t heads);
 /// (B, H, T, d_k) to (B, T, H*d_k): the inverse. A contiguous copy.
 at::Tensor merge_heads(const at::Tensor& heads);
 
-/// Three equal slices of the last axis: q, k, v. Views.
-QueryKeyValue split_thirds(const at::Tensor& qkv);
+/// Slices of the last axis: q of `query_width`, then k and v alike. Views.
+QueryKeyValue split_qkv_widths(const at::Tensor& qkv, std::int64_t query_width);
+
+/// Grouped heads: key head g serves the H / H_kv neighbouring query heads from g * H / H_kv on. Their rows are put
+/// below each other, so that one product serves a group and no key is copied:
+/// (B, H, T, width) to (B, H_kv, H / H_kv * T, width). H must be a multiple of key_heads.
+at::Tensor stack_groups(const at::Tensor& heads, std::int64_t key_heads);
+
+/// The inverse: (B, H_kv, H / H_kv * T, width) to (B, H, T, width).
+at::Tensor unstack_groups(const at::Tensor& groups, std::int64_t heads);
 
 }  // namespace attn

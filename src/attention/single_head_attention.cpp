@@ -31,7 +31,8 @@ SingleHeadAttentionImpl::SingleHeadAttentionImpl(const AttentionConfig& config,
     : MultiHeadAttentionImpl(as_single_head(config), std::move(core)) {}
 
 QueryKeyValue SingleHeadAttentionImpl::split_qkv(const Projections& projections) {
-  if (projections.qkv.has_value()) return split_thirds(*projections.qkv);  // with one head all fused layouts agree
+  if (projections.qkv.has_value())
+    return split_qkv_widths(*projections.qkv, config_.d_k());  // with one head all fused layouts agree
   const QueryKeyValue& separate = projections.separate.value();
   return {distinct(separate.q), distinct(separate.k), distinct(separate.v)};  // (B, T, d_k)
 }

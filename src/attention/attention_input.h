@@ -1,0 +1,19 @@
+// What a forward pass of the layer is given. A new capability adds a field here, and no override changes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace attn {
+
+class KeyValueCache;
+
+/// Absent parts are undefined tensors.
+struct AttentionInput {
+  at::Tensor x;               ///< (B, T_q, d_model)
+  at::Tensor memory = {};     ///< (B, T_k, d_model): keys and values come from it (cross-attention). Undefined: from x.
+  at::Tensor real_keys = {};  ///< (B, T_k) bool, false = padding, which no query may look at; with a cache those of
+                              ///< this call's tokens. Undefined: every key is a token.
+  KeyValueCache* cache = nullptr;  ///< keys and values of earlier calls, and where this call's are kept. Not owned.
+};
+
+}  // namespace attn
