@@ -1,6 +1,7 @@
 #include "experiment/experiment.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
@@ -84,6 +85,22 @@ std::vector<std::vector<std::string>> labels_of(const SafetensorsFile& file, con
   return {};
 }
 
+/// (B, T_k, d_model)
+at::Tensor draw_memory(const RunConfig& config) {
+  return random_normal({config.B, key_length(config), config.attention.d_model}, config.seed, RandomStream::kMemory);
+}
+
+/// (B, T_k) bool; undefined where there is no padding.
+at::Tensor find_real_keys(const RunConfig& config, at::Device device) {
+  if (!config.padding.has_value()) return {};
+  at::Tensor real = at::empty({config.B, key_length(config)}, at::kBool);
+  auto cells = real.accessor<bool, 2>();
+  for (std::int64_t b = 0; b < config.B; ++b) {
+    for (std::int64_t j = 0; j < key_length(config); ++j) cells[b][j] = is_real_key(config, b, j);
+  }
+  return real.to(device);
+}
+
 /// Tokens, or x where there is no embedding, on the CPU.
 void make_input(Experiment& experiment) {
   const RunConfig& config = experiment.config;
@@ -139,6 +156,8 @@ Experiment make_experiment(const RunConfig& config) {
 
   make_input(experiment);
   const at::Device device = find_device(config);
+  if (config.memory_length.has_value()) experiment.memory = draw_memory(config).to(device, scalar_type(config.dtype));
+  experiment.real_keys = find_real_keys(config, device);
   if (experiment.tokens.has_value()) {
     const at::NoGradGuard no_grad;
     experiment.tokens = experiment.tokens->to(device);

@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "attention/attention_input.h"
 #include "config/run_config.h"
 #include "experiment/torch_version.h"
 
@@ -22,12 +23,17 @@ class MultiHeadAttentionImpl;
 /// A layer and what goes into it, on the config's device, in its dtype.
 struct Experiment {
   RunConfig config;
-  std::shared_ptr<MultiHeadAttentionImpl> layer;       ///< single-head layers too; in eval mode.
-  std::shared_ptr<InputEmbeddingImpl> embedding;       ///< null when x is given directly.
-  std::optional<at::Tensor> tokens;                    ///< (B, T) int64; only with an embedding.
-  at::Tensor x;                                        ///< (B, T, d_model), detached; with an embedding: its result.
+  std::shared_ptr<MultiHeadAttentionImpl> layer;  ///< single-head layers too; in eval mode.
+  std::shared_ptr<InputEmbeddingImpl> embedding;  ///< null when x is given directly.
+  std::optional<at::Tensor> tokens;               ///< (B, T) int64; only with an embedding.
+  at::Tensor x;                                   ///< (B, T, d_model), detached; with an embedding: its result.
+  at::Tensor memory;                              ///< (B, T_k, d_model); undefined unless the config has a memory.
+  at::Tensor real_keys;  ///< (B, T_k) bool, false = padding; undefined unless the config has padding.
   std::vector<std::vector<std::string>> token_labels;  ///< B lists of T words; empty when the input has no words.
   std::vector<std::string> notes;  ///< what a user should be told: "weights: float16 converted to float32".
+
+  /// What the layer is given, with `layer_x` in the place of x (in a trace it is part of the autograd graph).
+  AttentionInput input(const at::Tensor& layer_x) const { return {layer_x, memory, real_keys}; }
 };
 
 /// Throws ResourceError (device not there), IoError (files), ConfigError (weights that do not fit the layer, by name:

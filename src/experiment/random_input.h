@@ -16,6 +16,7 @@ enum class RandomStream : std::uint64_t {
   kTokens = 2,    ///< token ids
   kGradient = 3,  ///< dy, the direction of the backward pass
   kChecks = 4,    ///< whatever verify draws
+  kMemory = 5,    ///< the memory of cross-attention
 };
 
 /// Draws from N(0, 1) as float64 on the CPU, each number exact in float32.
