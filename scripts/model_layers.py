@@ -471,7 +471,7 @@ def write_rope_tables(folder):
     positions = torch.tensor([0, 1, 7, 1000, 40000])
     tensors, metadata = {"positions": positions}, {}
     for name, (d_k, ours) in TABLES.items():
-        layer = {"d_model": d_k, "H": 1, "rope": ours}
+        layer = {"B": 1, "T": 1, "d_model": d_k, "H": 1, "rope": ours}
         with in_dtype(torch.float64):
             config = transformers.LlamaConfig(**sizes(layer))
             cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(torch.zeros(1, dtype=torch.float64), positions[None])
