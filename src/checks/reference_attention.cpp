@@ -1,115 +1,99 @@
 #include "checks/reference_attention.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <span>
+
+#include "checks/may_look.h"
+#include "checks/reference_head.h"
 
 namespace attn {
 namespace {
 
-/// One (batch, head) pair's part of the vectors.
-struct Slice {
-  const ReferenceCoreInput& input;
-  std::int64_t index;  ///< batch * H + head
+std::size_t place(std::int64_t number) { return static_cast<std::size_t>(number); }
 
-  std::size_t query(std::int64_t i, std::int64_t c) const { return place((index * input.T_q + i) * input.d_k + c); }
-  std::size_t key(std::int64_t j, std::int64_t c) const { return place((index * input.T_k + j) * input.d_k + c); }
-  std::size_t pair(std::int64_t i, std::int64_t j) const { return place((index * input.T_q + i) * input.T_k + j); }
-
-  bool may_look(std::int64_t i, std::int64_t j) const {
-    if (!input.causal) return true;
-    if (!input.last_visible.empty()) return j <= input.last_visible[place(i)];
-    return j <= i + (input.T_k - input.T_q);
-  }
-
-  double scaled_score(std::int64_t i, std::int64_t j) const {
-    double sum = 0.0;
-    for (std::int64_t c = 0; c < input.d_k; ++c) sum += input.q[query(i, c)] * input.k[key(j, c)];
-    return sum / std::sqrt(static_cast<double>(input.d_k));
-  }
-
- private:
-  static std::size_t place(std::int64_t number) { return static_cast<std::size_t>(number); }
-};
-
-std::vector<double> zeros(std::int64_t B, std::int64_t H, std::int64_t rows, std::int64_t cols) {
-  return std::vector<double>(static_cast<std::size_t>(B * H * rows * cols), 0.0);
+/// The `index`-th block of `size` numbers.
+template <typename Numbers>
+auto block(Numbers& numbers, std::int64_t index, std::int64_t size) {
+  return std::span(numbers).subspan(place(index * size), place(size));
 }
 
-void softmax_row(const Slice& slice, std::int64_t i, std::vector<double>& weights) {
-  const std::int64_t T_k = slice.input.T_k;
-  double largest = -std::numeric_limits<double>::infinity();
-  bool sees_a_key = false;
-  for (std::int64_t j = 0; j < T_k; ++j) {
-    if (!slice.may_look(i, j)) continue;
-    sees_a_key = true;
-    const double score = slice.scaled_score(i, j);
-    weights[slice.pair(i, j)] = score;
-    if (!(score <= largest)) largest = score;  // also taken when the score is NaN, so that it reaches the result
+std::vector<std::int64_t> positions_of(const ReferenceCoreInput& input) {
+  if (!input.positions.empty()) return input.positions;
+  std::vector<std::int64_t> positions;
+  for (std::int64_t i = 0; i < input.T_q; ++i) {
+    positions.push_back(query_position(input.config, i, input.T_q, input.T_k));
   }
-  if (!sees_a_key) return;  // the row stays 0
-  double sum = 0.0;
-  for (std::int64_t j = 0; j < T_k; ++j) {
-    if (!slice.may_look(i, j)) continue;
-    double& weight = weights[slice.pair(i, j)];
-    weight = std::exp(weight - largest);
-    sum += weight;
+  return positions;
+}
+
+std::vector<bool> visible_keys(const ReferenceCoreInput& input, std::int64_t b,
+                               const std::vector<std::int64_t>& positions) {
+  std::vector<bool> visible;
+  visible.reserve(place(input.T_q * input.T_k));
+  for (const std::int64_t position : positions) {
+    for (std::int64_t j = 0; j < input.T_k; ++j) {
+      const bool is_token = input.real_keys.empty() || input.real_keys[place(b * input.T_k + j)];
+      visible.push_back(is_token && may_look_at(input.config, position, j));
+    }
   }
-  for (std::int64_t j = 0; j < T_k; ++j) {
-    if (slice.may_look(i, j)) weights[slice.pair(i, j)] /= sum;
+  return visible;
+}
+
+/// Calls visit(head, place of its q among the query heads, place of its k and v among the key heads, h) for every head
+/// of every item.
+template <typename Visit>
+void for_each_head(const ReferenceCoreInput& input, const Visit& visit) {
+  const AttentionConfig& config = input.config;
+  ReferenceHead head;
+  head.T_q = input.T_q;
+  head.T_k = input.T_k;
+  head.d_k = config.d_k();
+  head.scale = config.scale();
+  head.softcap = config.softcap;
+  head.positions = positions_of(input);
+  for (std::int64_t b = 0; b < input.B; ++b) {
+    head.visible = visible_keys(input, b, head.positions);
+    for (std::int64_t h = 0; h < config.H; ++h) {
+      const std::int64_t query_head = b * config.H + h;
+      const std::int64_t key_head = b * config.H_kv() + reference_key_head(config, h);
+      head.q = block(input.q, query_head, input.T_q * head.d_k);
+      head.k = block(input.k, key_head, input.T_k * head.d_k);
+      head.v = block(input.v, key_head, input.T_k * head.d_k);
+      if (config.alibi) head.slope = reference_alibi_slope(h, config.H);
+      if (config.sink) head.sink = input.sinks.at(place(h));
+      visit(head, query_head, key_head, h);
+    }
   }
 }
 
 }  // namespace
 
+std::int64_t reference_key_head(const AttentionConfig& config, std::int64_t h) { return h * config.H_kv() / config.H; }
+
 ReferenceCoreOutput reference_core(const ReferenceCoreInput& input) {
-  ReferenceCoreOutput output{zeros(input.B, input.H, input.T_q, input.T_k),
-                             zeros(input.B, input.H, input.T_q, input.d_k)};
-  for (std::int64_t index = 0; index < input.B * input.H; ++index) {
-    const Slice slice{input, index};
-    for (std::int64_t i = 0; i < input.T_q; ++i) {
-      softmax_row(slice, i, output.weights);
-      for (std::int64_t j = 0; j < input.T_k; ++j) {
-        if (!slice.may_look(i, j)) continue;  // a hidden value takes no part, not even as 0 * NaN
-        for (std::int64_t c = 0; c < input.d_k; ++c) {
-          output.context[slice.query(i, c)] += output.weights[slice.pair(i, j)] * input.v[slice.key(j, c)];
-        }
-      }
-    }
-  }
+  ReferenceCoreOutput output;
+  for_each_head(input, [&](const ReferenceHead& head, std::int64_t, std::int64_t, std::int64_t) {
+    const ReferenceHeadOutput of_head = reference_head(head);
+    output.weights.insert(output.weights.end(), of_head.weights.begin(), of_head.weights.end());
+    output.context.insert(output.context.end(), of_head.context.begin(), of_head.context.end());
+  });
   return output;
 }
 
 ReferenceCoreGradients reference_core_backward(const ReferenceCoreInput& input, const std::vector<double>& d_context) {
-  const ReferenceCoreOutput forward = reference_core(input);
-  const double scale = 1.0 / std::sqrt(static_cast<double>(input.d_k));
-  ReferenceCoreGradients gradients{zeros(input.B, input.H, input.T_q, input.d_k),
-                                   zeros(input.B, input.H, input.T_k, input.d_k),
-                                   zeros(input.B, input.H, input.T_k, input.d_k)};
-  for (std::int64_t index = 0; index < input.B * input.H; ++index) {
-    const Slice slice{input, index};
-    for (std::int64_t i = 0; i < input.T_q; ++i) {
-      // sum over j of P[i,j] dP[i,j] equals dC[i] . C[i]
-      double row_sum = 0.0;
-      for (std::int64_t c = 0; c < input.d_k; ++c) {
-        row_sum += d_context[slice.query(i, c)] * forward.context[slice.query(i, c)];
-      }
-      for (std::int64_t j = 0; j < input.T_k; ++j) {
-        if (!slice.may_look(i, j)) continue;
-        const double weight = forward.weights[slice.pair(i, j)];
-        double d_weight = 0.0;
-        for (std::int64_t c = 0; c < input.d_k; ++c) {
-          d_weight += d_context[slice.query(i, c)] * input.v[slice.key(j, c)];
-        }
-        const double d_raw_score = scale * weight * (d_weight - row_sum);
-        for (std::int64_t c = 0; c < input.d_k; ++c) {
-          gradients.dq[slice.query(i, c)] += d_raw_score * input.k[slice.key(j, c)];
-          gradients.dk[slice.key(j, c)] += d_raw_score * input.q[slice.query(i, c)];
-          gradients.dv[slice.key(j, c)] += weight * d_context[slice.query(i, c)];
-        }
-      }
-    }
-  }
+  ReferenceCoreGradients gradients;
+  gradients.dq.assign(input.q.size(), 0.0);
+  gradients.dk.assign(input.k.size(), 0.0);
+  gradients.dv.assign(input.v.size(), 0.0);
+  gradients.dsinks.assign(input.sinks.size(), 0.0);
+  const std::int64_t of_query = input.T_q * input.config.d_k(), of_key = input.T_k * input.config.d_k();
+  for_each_head(input, [&](const ReferenceHead& head, std::int64_t query_head, std::int64_t key_head, std::int64_t h) {
+    const double d_sink =
+        reference_head_backward(head, block(d_context, query_head, of_query), block(gradients.dq, query_head, of_query),
+                                block(gradients.dk, key_head, of_key), block(gradients.dv, key_head, of_key));
+    if (head.sink.has_value()) gradients.dsinks[place(h)] += d_sink;
+  });
   return gradients;
 }
 

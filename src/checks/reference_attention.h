@@ -1,21 +1,24 @@
-// The independent judge: attention in plain loops over double, forward and backward. It shares nothing with
-// `attention/`, not even the mask: "may query i look at key j" is an `if`. Slow, never optimised, exactly one.
+// The independent judge of everything between q, k, v and context: every head of every item through the loops of
+// reference_head.h, with the judge's own reading of which key head serves which query head (here) and of which key a
+// query may look at (may_look.h). No LibTorch.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "config/attention_config.h"
+
 namespace attn {
 
 /// Sizes and inputs of the core. Vectors are row-major.
 struct ReferenceCoreInput {
-  std::int64_t B = 0, H = 0, T_q = 0, T_k = 0, d_k = 0;
-  bool causal = false;       ///< query i may look at key j when j <= i + (T_k - T_q).
-  std::vector<double> q;     ///< (B, H, T_q, d_k)
-  std::vector<double> k, v;  ///< (B, H, T_k, d_k)
-  /// (T_q) the last key that each query may look at when causal, for queries that are not the last T_q tokens.
-  /// Empty: i + (T_k - T_q).
-  std::vector<std::int64_t> last_visible;
+  AttentionConfig config;  ///< H, H_kv, d_k, the mask, and what happens to the scores.
+  std::int64_t B = 0, T_q = 0, T_k = 0;
+  std::vector<double> q;                ///< (B, H, T_q, d_k)
+  std::vector<double> k, v;             ///< (B, H_kv, T_k, d_k)
+  std::vector<double> sinks;            ///< (H), with config.sink.
+  std::vector<bool> real_keys;          ///< (B, T_k), false = padding, which no query sees. Empty: no padding.
+  std::vector<std::int64_t> positions;  ///< (T_q) where each query stands. Empty: as may_look.h says.
 };
 
 struct ReferenceCoreOutput {
@@ -25,13 +28,16 @@ struct ReferenceCoreOutput {
 
 struct ReferenceCoreGradients {
   std::vector<double> dq, dk, dv;
+  std::vector<double> dsinks;  ///< (H); empty without sinks.
 };
 
-/// softmax(q k^T / sqrt(d_k)) v, Vaswani et al. 2017, equation 1.
+/// The key head that query head h uses: neighbours share one.
+std::int64_t reference_key_head(const AttentionConfig& config, std::int64_t h);
+
+/// softmax(q k^T / sqrt(d_k)) v, Vaswani et al. 2017, equation 1, with what the config adds to it.
 ReferenceCoreOutput reference_core(const ReferenceCoreInput& input);
 
-/// Gradients of sum(context * d_context), written out by hand:
-/// dv = P^T dC, dS = P * (dC v^T - rowsum(dC * C)), dq = scale dS k, dk = scale dS^T q.
+/// Gradients of sum(context * d_context), written out by hand; d_context: (B, H, T_q, d_k).
 ReferenceCoreGradients reference_core_backward(const ReferenceCoreInput& input, const std::vector<double>& d_context);
 
 }  // namespace attn

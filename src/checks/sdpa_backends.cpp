@@ -4,6 +4,8 @@
 #include <ATen/Context.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <limits>
+
 namespace attn {
 namespace {
 
@@ -36,6 +38,14 @@ class OnlyBackend {
 /// The same numbers, with the head axis and the token axis swapped in memory, as a split into heads leaves them.
 at::Tensor strided(const at::Tensor& heads) { return heads.transpose(1, 2).contiguous().transpose(1, 2); }
 
+/// The function takes one mask: with ALiBi it holds the bias where a query may look, -inf elsewhere.
+std::optional<at::Tensor> one_mask(const CoreInput& input) {
+  if (input.rules.slopes.empty()) return input.mask.defined() ? std::optional(input.mask) : std::nullopt;
+  const at::Tensor bias = distance_bias(input.rules.slopes, input.q.size(2), input.k.size(2), input.q);
+  if (!input.mask.defined()) return bias;
+  return bias.masked_fill(input.mask.logical_not(), -std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 
 const std::vector<SdpaBackend>& sdpa_backends() {
@@ -44,6 +54,12 @@ const std::vector<SdpaBackend>& sdpa_backends() {
                                                  {at::SDPBackend::efficient_attention, "efficient"},
                                                  {at::SDPBackend::cudnn_attention, "cudnn"}};
   return backends;
+}
+
+std::string why_no_library(const AttentionConfig& config) {
+  if (config.softcap.has_value()) return "LibTorch's function has no softcap";
+  if (config.sink) return "LibTorch's function has no sink";
+  return "";
 }
 
 std::optional<CoreOutput> library_core(const CoreInput& input, const SdpaBackend& backend, bool with_strides) {
@@ -55,12 +71,14 @@ std::optional<CoreOutput> library_core(const CoreInput& input, const SdpaBackend
     return copy.detach().requires_grad_(backward);
   };
   const at::Tensor q = leaf(input.q), k = leaf(input.k), v = leaf(input.v);
-  std::optional<at::Tensor> mask;
-  if (input.causal) mask = declared_mask(true, q.size(2), k.size(2), q.device());
+  const std::optional<at::Tensor> mask = one_mask(input);
+  const double scale = input.rules.scale;
+  const bool grouped = k.size(1) != q.size(1);
   const auto chosen = static_cast<at::SDPBackend>(
-      at::_fused_sdp_choice(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/false, /*scale=*/std::nullopt));
+      at::_fused_sdp_choice(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/false, scale, grouped));
   if (chosen != backend.value) return std::nullopt;
-  const at::Tensor output = at::scaled_dot_product_attention(q, k, v, mask);
+  const at::Tensor output =
+      at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/false, scale, grouped);
   if (!backward) return CoreOutput{output, {}, {}, {}};
   const at::Tensor d_context = with_strides ? strided(input.d_context) : input.d_context.contiguous();
   const auto found = torch::autograd::grad({output}, {q, k, v}, {d_context});

@@ -19,8 +19,12 @@ struct SdpaBackend {
 /// In the order in which they are tried.
 const std::vector<SdpaBackend>& sdpa_backends();
 
+/// "LibTorch's function has no softcap"; empty: it has all that the config asks for.
+std::string why_no_library(const AttentionConfig& config);
+
 /// scaled_dot_product_attention of the input by this backend alone, with the explicit mask and no flag; absent when
 /// this LibTorch does not offer it here. `with_strides`: the inputs lie in memory as a split into heads leaves them.
+/// The rules must have no softcap and the input no sinks.
 std::optional<CoreOutput> library_core(const CoreInput& input, const SdpaBackend& backend, bool with_strides);
 
 }  // namespace attn
