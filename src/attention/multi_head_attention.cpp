@@ -214,6 +214,8 @@ std::optional<at::Tensor> MultiHeadAttentionImpl::mask(const MaskPlace& place, c
   return both_masks(visible, real.expand(shape));
 }
 
+std::unique_ptr<KeyValueCache> MultiHeadAttentionImpl::make_cache() const { return std::make_unique<KeyValueCache>(); }
+
 void MultiHeadAttentionImpl::set_causal(bool causal) {
   config_.causal = causal;
   if (causal && !causal_mask_.defined()) {

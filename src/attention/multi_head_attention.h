@@ -64,6 +64,9 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
 
   const AttentionConfig& config() const { return config_; }
 
+  /// An empty cache for this layer, of the kind that it works with.
+  virtual std::unique_ptr<KeyValueCache> make_cache() const;
+
   /// Switches the causal mask off or on, for a proof that it matters.
   void set_causal(bool causal);
 

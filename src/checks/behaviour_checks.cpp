@@ -74,7 +74,7 @@ std::optional<CapturedSteps> training_run(CheckContext& context) {
   const std::int64_t outputs = context.B() * T * context.config().d_model;
   const std::int64_t repeats = std::max<std::int64_t>(1, kEnoughWeights / std::min(weights, outputs));
   const at::NoGradGuard no_gradients;
-  return context.subject().forward_with_steps(context.x().repeat({repeats, 1, 1}));
+  return context.subject().forward_with_steps({context.x().repeat({repeats, 1, 1})});
 }
 
 std::optional<DroppedPair> dropped_pair(const CapturedSteps& steps, Step before, Step after, const std::string& name,
@@ -88,7 +88,7 @@ std::optional<DroppedPair> dropped_pair(const CapturedSteps& steps, Step before,
 void judge_training(CheckContext& context, Findings& findings, const at::Tensor& in_eval) {
   const double p = context.config().dropout;
   context.subject().train(true);
-  const at::Tensor in_training = context.subject().forward(context.x());
+  const at::Tensor in_training = context.subject().forward(context.input());
   if (bits_of(in_training.contiguous()).equal(bits_of(in_eval.contiguous()))) {
     findings.fail("training mode changes no output: dropout never acts");
   }
@@ -112,18 +112,19 @@ CheckResult check_determinism(CheckContext& context) {
   const at::NoGradGuard no_gradients;
   Subject& subject = context.subject();
   Findings findings("largest difference");
-  const at::Tensor first = subject.forward(context.x());
-  subject.forward(context.draw(context.x().sizes().vec(), Draw::kOtherInput));  // a layer must not remember it
-  add_bits(findings, "second run", subject.forward(context.x()), first, "two runs in eval differ");
+  const at::Tensor first = subject.forward(context.input());
+  subject.forward(with_x(context.input(),
+                         context.draw(context.x().sizes().vec(), Draw::kOtherInput)));  // a layer must not remember it
+  add_bits(findings, "second run", subject.forward(context.input()), first, "two runs in eval differ");
 
-  const std::optional<CapturedSteps> watched = subject.forward_with_steps(context.x());
+  const std::optional<CapturedSteps> watched = subject.forward_with_steps(context.input());
   if (watched.has_value())
     add_bits(findings, "watched run", watched->output, first, "watching the steps changes the result");
 
   const std::unique_ptr<Subject> rebuilt = subject.rebuild(context.run().dtype);
   if (rebuilt != nullptr) {
     rebuilt->train(false);
-    add_bits(findings, "rebuilt", rebuilt->forward(context.x()), first, "the same seed builds another layer");
+    add_bits(findings, "rebuilt", rebuilt->forward(context.input()), first, "the same seed builds another layer");
   }
   findings.note(std::string("two runs") + (watched.has_value() ? ", watched" : "") +
                 (rebuilt != nullptr ? ", rebuilt" : ""));
@@ -135,16 +136,16 @@ CheckResult check_dropout(CheckContext& context) {
   const at::NoGradGuard no_gradients;
   Subject& subject = context.subject();
   Findings findings("distance from what is expected");
-  const at::Tensor before = subject.forward(context.x());
+  const at::Tensor before = subject.forward(context.input());
   const std::unique_ptr<Subject> without = subject.with_dropout(0.0);
   if (without != nullptr) {
     without->train(false);
-    add_bits(findings, "eval", before, without->forward(context.x()), "eval is not the layer with dropout 0");
+    add_bits(findings, "eval", before, without->forward(context.input()), "eval is not the layer with dropout 0");
   }
   at::manual_seed(context.run().seed);  // dropout draws from LibTorch's own generator
   judge_training(context, findings, before);
   subject.train(false);
-  add_bits(findings, "eval after training", subject.forward(context.x()), before,
+  add_bits(findings, "eval after training", subject.forward(context.input()), before,
            "eval after training is not eval before it");
   return findings.result();
 }

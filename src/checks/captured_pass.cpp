@@ -30,15 +30,19 @@ std::vector<at::Tensor> gradients_at(const std::vector<at::Tensor>& targets, con
 
 }  // namespace
 
-std::optional<CapturedPass> capture_pass(Subject& subject, const RunConfig& run, const at::Tensor& x,
+std::optional<CapturedPass> capture_pass(Subject& subject, const RunConfig& run, const AttentionInput& input,
                                          const at::Tensor& d_output) {
   const at::AutoGradMode with_gradients(true);
-  const at::Tensor leaf = x.detach().clone().requires_grad_(true);
-  std::optional<CapturedSteps> steps = subject.forward_with_steps(leaf);
+  AttentionInput leaves = input;
+  leaves.x = input.x.detach().clone().requires_grad_(true);
+  const bool has_memory = input.memory.defined();
+  if (has_memory) leaves.memory = input.memory.detach().clone().requires_grad_(true);
+  std::optional<CapturedSteps> steps = subject.forward_with_steps(leaves);
   if (!steps.has_value()) return std::nullopt;
   const auto parameters = subject.named_parameters();
 
-  std::vector<at::Tensor> targets{leaf};
+  std::vector<at::Tensor> targets{leaves.x};
+  if (has_memory) targets.push_back(leaves.memory);
   for (const auto& [step, value] : steps->announced) targets.push_back(value);
   for (const auto& [name, value] : parameters) targets.push_back(value);
   std::vector<at::Tensor> gradients;
@@ -47,6 +51,7 @@ std::optional<CapturedPass> capture_pass(Subject& subject, const RunConfig& run,
   CapturedPass pass;
   pass.x_gradient = gradients.front();
   std::size_t next = 1;
+  if (has_memory) pass.memory_gradient = gradients[next++];
   for (const auto& [step, value] : steps->announced) {
     const at::Tensor& gradient = gradients[next++];
     pass.announced_gradients.emplace_back(step, gradient);

@@ -14,13 +14,13 @@ struct CapturedPass {
   std::map<Step, at::Tensor> gradients;
   /// The same in the shapes that were announced, in the order of steps.announced; undefined where none arrived.
   std::vector<std::pair<Step, at::Tensor>> announced_gradients;
-  at::Tensor x_gradient;                                                ///< undefined: none arrived.
+  at::Tensor x_gradient, memory_gradient;                               ///< undefined: none arrived.
   std::vector<std::pair<std::string, at::Tensor>> parameters;           ///< their values.
   std::vector<std::pair<std::string, at::Tensor>> parameter_gradients;  ///< undefined: none arrived.
 };
 
 /// Absent when the subject shows no steps. Throws SubjectFailure.
-std::optional<CapturedPass> capture_pass(Subject& subject, const RunConfig& run, const at::Tensor& x,
+std::optional<CapturedPass> capture_pass(Subject& subject, const RunConfig& run, const AttentionInput& input,
                                          const at::Tensor& d_output);
 
 /// The step's value, or null when it was not announced. Throws SubjectFailure when it has not the expected shape, so

@@ -137,7 +137,7 @@ CheckResult check_causality(CheckContext& context) {
 CheckResult check_mask_control(CheckContext& context) {
   if (!context.config().causal) return not_applicable("the layer is not causal");
   if (context.T() == 1) return not_applicable("T is 1: there is no future");
-  const std::unique_ptr<Subject> open = context.subject().with_mask(false);
+  const std::unique_ptr<Subject> open = context.subject().without_masks();
   if (open == nullptr) return not_applicable("the layer's mask cannot be switched off");
   open->train(false);
   // All changes of a few items, up to the middle: the rounding of a coarse format may hide one of them.

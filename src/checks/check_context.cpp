@@ -5,19 +5,27 @@
 
 #include <utility>
 
+#include "checks/plain_attention.h"
 #include "checks/reference_run.h"
 #include "experiment/random_input.h"
 
 namespace attn {
 
-CheckContext::CheckContext(Subject& subject, RunConfig run, at::Tensor x, bool quick)
-    : run_(std::move(run)), x_(x.detach()), quick_(quick) {
+CheckContext::CheckContext(Subject& subject, RunConfig run, const AttentionInput& input, bool quick)
+    : run_(std::move(run)), input_(input), quick_(quick) {
+  input_.x = input.x.detach();
+  if (has_memory()) input_.memory = input.memory.detach();
   const std::shared_ptr<Subject> not_owned(&subject, [](Subject*) {});
   subject_ = std::make_unique<GuardedSubject>(run_, not_owned);
 }
 
+const at::Tensor& CheckContext::visible() {
+  if (!visible_.defined()) visible_ = declared_mask(config(), T(), T_k(), input_.real_keys, x().device());
+  return visible_;
+}
+
 const CapturedPass* CheckContext::pass() {
-  if (!pass_made_) pass_ = capture_pass(*subject_, run_, x_, draw(x_.sizes().vec(), Draw::kGradient));
+  if (!pass_made_) pass_ = capture_pass(*subject_, run_, input_, draw(x().sizes().vec(), Draw::kGradient));
   pass_made_ = true;
   return pass_.has_value() ? &*pass_ : nullptr;
 }
@@ -33,7 +41,7 @@ ReferenceRun& CheckContext::reference() {
 }
 
 ReferenceRun* CheckContext::exact_reference() {
-  if (!exact_reference_made_ && x_.scalar_type() != at::kDouble) {
+  if (!exact_reference_made_ && x().scalar_type() != at::kDouble) {
     if (std::unique_ptr<Subject> exact = subject_->rebuild(Dtype::kFloat64)) {
       exact->train(false);
       exact_reference_ = std::make_shared<ReferenceRun>(*this, std::move(exact), reference());
@@ -57,12 +65,12 @@ ErrorBudget CheckContext::output_budget() {
   if (shown && at::isfinite(judged.plain().output).all().item<bool>()) {
     const at::Tensor& loops = judged.loops().output;
     const double plain_error = (judged.plain().output.to(loops.options()) - loops).abs().max().item<double>();
-    output_budget_ = budget_of(plain_error, judged.plain().size, x_.scalar_type(), judged.longest_sum());
+    output_budget_ = budget_of(plain_error, judged.plain().size, x().scalar_type(), judged.longest_sum());
   } else {
     const at::NoGradGuard no_gradients;
-    const at::Tensor output = shown ? judged.loops().output : subject_->forward(judged.sample().x);
+    const at::Tensor output = shown ? judged.loops().output : subject_->forward(input_);
     const RoundingSize size{output.abs().max().item<double>(), shown ? judged.plain().size.score : 0.0};
-    output_budget_ = cap_of(size, x_.scalar_type(), judged.longest_sum());
+    output_budget_ = cap_of(size, x().scalar_type(), judged.longest_sum());
   }
   return *output_budget_;
 }
@@ -70,7 +78,7 @@ ErrorBudget CheckContext::output_budget() {
 at::Tensor CheckContext::draw(const std::vector<std::int64_t>& shape, Draw use) const {
   constexpr std::uint64_t kFarApart = 0x100000001b3;  // any odd number: neighbouring seeds stay different streams
   const std::uint64_t seed = run_.seed + static_cast<std::uint64_t>(use) * kFarApart;
-  return random_normal(shape, seed, RandomStream::kChecks).to(x_.options());
+  return random_normal(shape, seed, RandomStream::kChecks).to(x().options());
 }
 
 }  // namespace attn

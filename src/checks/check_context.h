@@ -12,6 +12,7 @@
 #include "checks/captured_pass.h"
 #include "checks/findings.h"
 #include "checks/guarded_subject.h"
+#include "checks/input_parts.h"
 
 namespace attn {
 
@@ -32,20 +33,28 @@ enum class Draw : std::uint64_t {
 
 class CheckContext {
  public:
-  /// x (B, T, d_model), on the run's device, in its dtype. `subject` must outlive the context. `quick`: every budget()
-  /// is a twentieth.
-  CheckContext(Subject& subject, RunConfig run, at::Tensor x, bool quick = false);
+  /// The input is on the run's device, in its dtype. `subject` must outlive the context. `quick`: every budget() is a
+  /// twentieth.
+  CheckContext(Subject& subject, RunConfig run, const AttentionInput& input, bool quick = false);
 
   Subject& subject() { return *subject_; }
   const AttentionConfig& config() const { return subject_->config(); }
   const RunConfig& run() const { return run_; }
-  const at::Tensor& x() const { return x_; }
-  std::int64_t B() const { return x_.size(0); }
-  std::int64_t T() const { return x_.size(1); }
-  std::vector<std::int64_t> heads_shape() const {
-    return {B(), config().H, T(), config().d_k()};
-  }                                                                                      ///< q, k, v, context
-  std::vector<std::int64_t> pairs_shape() const { return {B(), config().H, T(), T()}; }  ///< scores, weights
+  const AttentionInput& input() const { return input_; }  ///< x, memory, padding; see input_parts.h.
+  const at::Tensor& x() const { return input_.x; }
+  bool has_memory() const { return input_.memory.defined(); }
+  std::int64_t B() const { return x().size(0); }
+  std::int64_t T() const { return x().size(1); }  ///< of the queries.
+  std::int64_t T_k() const { return has_memory() ? input_.memory.size(1) : T(); }
+  std::vector<std::int64_t> heads_shape() const { return {B(), config().H, T(), config().d_k()}; }  ///< q, context
+  std::vector<std::int64_t> keys_shape() const { return {B(), config().H_kv(), T_k(), config().d_k()}; }  ///< k, v
+  std::vector<std::int64_t> pairs_shape() const { return {B(), config().H, T(), T_k()}; }  ///< scores, weights
+
+  /// The declared mask with the input's padding, (B or 1, 1, T, T_k) bool, true = may look; see may_look.h.
+  const at::Tensor& visible();
+
+  /// (B or 1, 1, T) bool: queries that see at least one key.
+  at::Tensor sees_something() { return visible().any(-1); }
 
   /// What a check may spend (multiply-adds, say) of its usual budget: a twentieth with --quick.
   double budget(double usual) const { return quick_ ? usual / 20.0 : usual; }
@@ -75,7 +84,8 @@ class CheckContext {
  private:
   std::unique_ptr<Subject> subject_;
   RunConfig run_;
-  at::Tensor x_;
+  AttentionInput input_;
+  at::Tensor visible_;
   bool quick_;
   bool pass_made_ = false;
   std::optional<CapturedPass> pass_;

@@ -84,9 +84,9 @@ VerifyResult verify_made_layer(const RunConfig& config, const LayerFactory& fact
     result.notes = experiment.notes;
     result.threads = at::get_num_threads();
     result.memory_estimate = estimate_memory(experiment.config, Purpose::kVerify).bytes;
-    result.checks = run_checks(subject, experiment.config, experiment.x, options);
+    result.checks = run_checks(subject, experiment.config, experiment.input(experiment.x), options);
     if (result.count(CheckStatus::kFail) == 0) return;
-    CheckContext context(subject, experiment.config, experiment.x);
+    CheckContext context(subject, experiment.config, experiment.input(experiment.x));
     result.explained_by = explain_failure(context);
   });
   return result;
@@ -111,10 +111,10 @@ CheckResult run_check(const CheckEntry& check, CheckContext& context) {
   return result;
 }
 
-std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const at::Tensor& x,
+std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const AttentionInput& input,
                                     const VerifyOptions& options) {
   const std::vector<const CheckEntry*> chosen = chosen_checks(options);
-  CheckContext context(subject, run, x, options.quick);
+  CheckContext context(subject, run, input, options.quick);
   std::vector<CheckResult> results;
   for (const CheckEntry* check : chosen) {
     if (options.progress) options.progress(check->info.name, results.size(), chosen.size());

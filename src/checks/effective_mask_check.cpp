@@ -208,7 +208,7 @@ void move_keys(CheckContext& context, MaskJudge& judge, Findings& findings) {
 void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, Findings& findings) {
   const at::Tensor x = even_input(context);
   const at::Tensor other = context.draw(x.sizes().vec(), Draw::kOtherInput);
-  const at::Tensor base = context.subject().forward(x);
+  const at::Tensor base = context.subject().forward({x});
   const std::vector<std::int64_t> keys =
       affordable_keys(context, forward_cost(context.config(), context.B(), context.T()));
   for (const std::int64_t key : keys) {
@@ -217,7 +217,7 @@ void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, F
     for (const double size : {1.0, 32.0, -32.0, 1024.0, -1024.0}) {
       at::Tensor changed = x.clone();
       changed.select(1, key).copy_(other.select(1, key) * size);
-      const KeyMoved found = difference(base, context.subject().forward(changed));
+      const KeyMoved found = difference(base, context.subject().forward({changed}));
       together.moved = together.moved.defined() ? together.moved.logical_or(found.moved) : found.moved;
       together.change = together.change.defined() ? at::maximum(together.change, found.change) : found.change;
       if (!absence_counts || !judge.still_unmoved(together, key)) break;

@@ -8,7 +8,7 @@ namespace {
 /// How far the scaled scores of one query lie apart at most; 0 when the layer does not show them.
 double spread_of_scores(CheckContext& context, const at::Tensor& x) {
   const at::NoGradGuard no_gradients;
-  const std::optional<CapturedSteps> steps = context.subject().forward_with_steps(x);
+  const std::optional<CapturedSteps> steps = context.subject().forward_with_steps(with_x(context.input(), x));
   if (!steps.has_value()) return 0.0;
   const at::Tensor* scores = captured_step(*steps, Step::kScaledScores, context.pairs_shape());
   if (scores == nullptr) return 0.0;

@@ -54,7 +54,7 @@ class FutureChanger {
     const at::Tensor before_cut = at::arange(x.size(1), whole).view({1, -1, 1}).lt(cuts.view({-1, 1, 1}));
     const at::Tensor future = replaced(x, noise_.index_select(0, items.to(x_.device())), trials);
 
-    const at::Tensor changed = subject_.forward(at::where(before_cut.to(x.device()), x, future)).to(at::kCPU);
+    const at::Tensor changed = subject_.forward({at::where(before_cut.to(x.device()), x, future)}).to(at::kCPU);
     Moved moved;
     moved.before_cut = before_cut.narrow(0, 0, asked);
     moved.base = unchanged(trials.front().item, x).narrow(0, 0, asked);
@@ -80,7 +80,7 @@ class FutureChanger {
   /// Slots hold the items in turn, so that the first one says them all: few unchanged runs serve every batch.
   const at::Tensor& unchanged(std::int64_t first_item, const at::Tensor& x) {
     at::Tensor& base = unchanged_[first_item];
-    if (!base.defined()) base = subject_.forward(x).to(at::kCPU).contiguous();
+    if (!base.defined()) base = subject_.forward({x}).to(at::kCPU).contiguous();
     return base;
   }
 

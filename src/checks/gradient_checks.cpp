@@ -40,7 +40,7 @@ class Slope {
     for (const auto& [name, value] : subject_.named_parameters()) targets.push_back({name, value, {}});
     std::vector<at::Tensor> inputs;
     for (const Target& target : targets) inputs.push_back(target.value);
-    const at::Tensor output = subject_.forward(x_);
+    const at::Tensor output = subject_.forward({x_});
     size_ = (output.detach() * d_output_).abs().sum().item<double>();
     std::vector<at::Tensor> gradients(inputs.size());
     if (output.requires_grad()) {
@@ -57,7 +57,7 @@ class Slope {
     const at::Tensor before = target.value.detach().clone();
     const auto loss_at = [&](double distance) {
       target.value.detach().copy_(before + u * distance);
-      const at::Tensor terms = subject_.forward(x_.detach()) * d_output_;
+      const at::Tensor terms = subject_.forward({x_.detach()}) * d_output_;
       size_ = std::max(size_, terms.abs().sum().item<double>());
       return terms.sum().item<double>();
     };
@@ -152,7 +152,7 @@ bool gradients_of_rows(CheckContext& context, const at::Tensor& x, const std::ve
                        const std::function<void(const at::Tensor& gradient, std::int64_t t)>& take) {
   const at::AutoGradMode with_gradients(true);
   const at::Tensor leaf = x.detach().requires_grad_(true);
-  const at::Tensor output = context.subject().forward(leaf);
+  const at::Tensor output = context.subject().forward({leaf});
   if (!output.requires_grad()) return false;
   const at::Tensor direction = context.draw(x.sizes().vec(), Draw::kDirection);
   for (const std::int64_t t : rows) {

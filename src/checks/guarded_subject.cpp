@@ -41,17 +41,33 @@ void run_subject_code(const RunConfig& run, const std::function<void()>& code) {
 GuardedSubject::GuardedSubject(RunConfig run, std::shared_ptr<Subject> subject)
     : run_(std::move(run)), subject_(std::move(subject)) {}
 
-at::Tensor GuardedSubject::forward(const at::Tensor& x) {
+at::Tensor GuardedSubject::forward(const AttentionInput& input) {
   at::Tensor output;
-  run_subject_code(run_, [&] { output = subject_->forward(x); });
-  require_output_like(output, x);
+  run_subject_code(run_, [&] { output = subject_->forward(input); });
+  require_output_like(output, input.x);
   return output;
 }
 
-std::optional<CapturedSteps> GuardedSubject::forward_with_steps(const at::Tensor& x) {
+std::optional<CapturedSteps> GuardedSubject::forward_with_steps(const AttentionInput& input) {
   std::optional<CapturedSteps> steps;
-  run_subject_code(run_, [&] { steps = subject_->forward_with_steps(x); });
+  run_subject_code(run_, [&] { steps = subject_->forward_with_steps(input); });
   return steps;
+}
+
+std::optional<std::vector<DecodedPiece>> GuardedSubject::forward_in_pieces(const AttentionInput& input,
+                                                                           const std::vector<std::int64_t>& lengths) {
+  std::optional<std::vector<DecodedPiece>> pieces;
+  run_subject_code(run_, [&] { pieces = subject_->forward_in_pieces(input, lengths); });
+  if (!pieces.has_value()) return std::nullopt;
+  if (pieces->size() != lengths.size()) {
+    throw SubjectFailure("pieces: expected " + std::to_string(lengths.size()) + ", got " +
+                         std::to_string(pieces->size()));
+  }
+  std::int64_t first = 0;
+  for (std::size_t n = 0; n < lengths.size(); first += lengths[n], ++n) {
+    require_output_like((*pieces)[n].output, input.x.narrow(1, first, lengths[n]));
+  }
+  return pieces;
 }
 
 std::optional<CapturedSteps> GuardedSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -69,9 +85,9 @@ void GuardedSubject::train(bool on) {
   run_subject_code(run_, [&] { subject_->train(on); });
 }
 
-std::unique_ptr<Subject> GuardedSubject::with_mask(bool causal) {
+std::unique_ptr<Subject> GuardedSubject::without_masks() {
   std::unique_ptr<Subject> changed;
-  run_subject_code(run_, [&] { changed = subject_->with_mask(causal); });
+  run_subject_code(run_, [&] { changed = subject_->without_masks(); });
   return guarded(std::move(changed));
 }
 

@@ -25,14 +25,16 @@ class GuardedSubject : public Subject {
   GuardedSubject(RunConfig run, std::shared_ptr<Subject> subject);
 
   const AttentionConfig& config() const override { return subject_->config(); }
-  /// Also throws SubjectFailure when the output has not x's shape, dtype and device.
-  at::Tensor forward(const at::Tensor& x) override;
-  std::optional<CapturedSteps> forward_with_steps(const at::Tensor& x) override;
+  /// Also throws SubjectFailure when the output has not x's shape, dtype and device; so does forward_in_pieces().
+  at::Tensor forward(const AttentionInput& input) override;
+  std::optional<CapturedSteps> forward_with_steps(const AttentionInput& input) override;
+  std::optional<std::vector<DecodedPiece>> forward_in_pieces(const AttentionInput& input,
+                                                             const std::vector<std::int64_t>& lengths) override;
   std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                       const std::optional<at::Tensor>& mask) override;
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override;
   void train(bool on) override;
-  std::unique_ptr<Subject> with_mask(bool causal) override;
+  std::unique_ptr<Subject> without_masks() override;
   std::unique_ptr<Subject> with_dropout(double dropout) override;
   std::unique_ptr<Subject> rebuild(Dtype dtype) override;
 

@@ -95,7 +95,7 @@ bool change_heads_of_projections(CheckContext& context, Findings& findings, cons
   for (const auto& [name, value] : copy->named_parameters()) parameters[name] = value.detach();
   const at::Tensor x = context.draw(context.x().sizes().vec(), Draw::kOtherInput);  // the run's own may be all zero
   const auto contexts = [&]() -> std::optional<at::Tensor> {
-    const auto steps = copy->forward_with_steps(x);
+    const auto steps = copy->forward_with_steps(with_x(context.input(), x));
     if (!steps.has_value()) return std::nullopt;
     const at::Tensor* found = captured_step(*steps, Step::kContext, context.heads_shape());
     return found == nullptr ? std::nullopt : std::optional<at::Tensor>(*found);
@@ -138,9 +138,9 @@ bool permute_keys(CheckContext& context, Findings& findings) {
   const at::Tensor* first = captured_step(*base, Step::kContext, shape);
   const at::Tensor* second = captured_step(*permuted, Step::kContext, shape);
   if (first == nullptr || second == nullptr) return false;
-  const bool causal = context.config().causal;
-  const at::Tensor exact = judged_core({q, k, v, {}, causal}).context;  // loops: float64 must have an error as well
-  const at::Tensor plain = plain_core({q, k, v, {}, causal}).context;
+  const CoreInput core{q, k, v, {}, score_rules(context.config()), mask, {}};
+  const at::Tensor exact = judged_core(core).context;  // loops: float64 must have an error as well
+  const at::Tensor plain = plain_core(core).context;
   const Comparison comparison = compare(*second, *first, both_sides(budget_from(exact, plain, T)), kQueryAxes);
   findings.add("keys", comparison);
   if (comparison.wrong > 0 && comparison.non_finite == 0) {
@@ -151,8 +151,8 @@ bool permute_keys(CheckContext& context, Findings& findings) {
 
 void permute_tokens(CheckContext& context, Findings& findings) {
   const at::Tensor order = turned(context.T(), context.x().device());
-  const at::Tensor base = context.subject().forward(context.x());
-  const at::Tensor permuted = context.subject().forward(context.x().index_select(1, order));
+  const at::Tensor base = context.subject().forward(context.input());
+  const at::Tensor permuted = context.subject().forward(with_x(context.input(), context.x().index_select(1, order)));
   const Comparison comparison =
       compare(permuted, base.index_select(1, order), both_sides(context.output_budget()), kTokenAxes);
   findings.add("tokens", comparison);
@@ -169,11 +169,11 @@ CheckResult check_batch_independence(CheckContext& context) {
   // The items of the run; a batch of 1 gets a second one.
   const at::Tensor x = context.B() > 1 ? context.x() : at::cat({context.x(), other}, 0);
   const std::int64_t B = x.size(0);
-  const at::Tensor whole = context.subject().forward(x);
+  const at::Tensor whole = context.subject().forward({x});
   const std::vector<std::int64_t> items = telling_places(0, B - 1, kMostItems);
   Findings findings("largest difference");
   for (const std::int64_t b : items) {
-    const at::Tensor alone = context.subject().forward(x.narrow(0, b, 1));
+    const at::Tensor alone = context.subject().forward({x.narrow(0, b, 1)});
     const Comparison comparison =
         compare(alone, whole.narrow(0, b, 1), both_sides(context.output_budget()), kTokenAxes);
     const std::string label = "item " + std::to_string(b) + " alone";
@@ -185,7 +185,7 @@ CheckResult check_batch_independence(CheckContext& context) {
   for (const std::int64_t b : items) {
     at::Tensor changed = x.clone();
     changed.select(0, b).copy_(other[b % other.size(0)] * 2.0);
-    const at::Tensor output = context.subject().forward(changed);
+    const at::Tensor output = context.subject().forward({changed});
     at::Tensor expected = whole.clone();
     expected.select(0, b).copy_(output.select(0, b));
     Comparison comparison = compare_bits(output, expected, "no bit of another item may move", kTokenAxes);

@@ -25,7 +25,7 @@ CheckResult check_truncation(CheckContext& context) {
   if (!context.config().causal) return not_applicable("the layer is not causal: outputs owe to later tokens");
   if (context.T() == 1) return not_applicable("T is 1: there is no shorter run");
   const at::NoGradGuard no_gradients;
-  const at::Tensor whole = context.subject().forward(context.x());
+  const at::Tensor whole = context.subject().forward(context.input());
   const ErrorBudget own = context.output_budget();
   const ErrorBudget limit{2.0 * own.max_abs, "twice the output's rounding: " + own.why};
   const double cost = forward_cost(context.config(), context.B(), context.T()) / 2.0;  // half as long, on average
@@ -33,7 +33,7 @@ CheckResult check_truncation(CheckContext& context) {
       telling_places(1, context.T() - 1, context.budget(kTruncationBudget) / cost);
   Findings findings("largest difference");
   for (const std::int64_t t : lengths) {
-    const at::Tensor shorter = context.subject().forward(context.x().narrow(1, 0, t));
+    const at::Tensor shorter = context.subject().forward(first_tokens(context.input(), t));
     const Comparison comparison = compare(shorter, whole.narrow(1, 0, t), limit, kTokenAxes);
     findings.add("first " + std::to_string(t) + " tokens", comparison);
     if (comparison.wrong > 0 && comparison.non_finite == 0) {
@@ -55,7 +55,7 @@ CheckResult check_nan_propagation(CheckContext& context) {
       at::Tensor x = context.x().clone();
       x.select(1, token).fill_(poison.value);
       const std::int64_t first = context.config().causal ? token : 0;
-      const at::Tensor output = context.subject().forward(x);
+      const at::Tensor output = context.subject().forward(with_x(context.input(), x));
       at::Tensor finite = at::isfinite(output);
       finite.narrow(1, 0, first).fill_(false);  // these may not see it
       Comparison comparison = judge_errors(finite.to(at::kDouble), {0.0, "what it sees is not finite"}, kTokenAxes);

@@ -38,12 +38,33 @@ LayerSubject::LayerSubject(RunConfig run, LayerFactory factory, std::shared_ptr<
   if (layer_ == nullptr) layer_ = factory_(run_);
 }
 
-at::Tensor LayerSubject::forward(const at::Tensor& x) { return layer_->forward(x).output; }
+LayerSubject::~LayerSubject() = default;
 
-std::optional<CapturedSteps> LayerSubject::forward_with_steps(const at::Tensor& x) {
+at::Tensor LayerSubject::forward(const AttentionInput& input) { return layer_->forward(input).output; }
+
+std::optional<CapturedSteps> LayerSubject::forward_with_steps(const AttentionInput& input) {
   StepCollector collector(config().module == ModuleKind::kSingleHead);
-  at::Tensor output = layer_->forward(AttentionInput{x}, &collector).output;
+  at::Tensor output = layer_->forward(input, &collector).output;
   return collector.finish(std::move(output));
+}
+
+std::optional<std::vector<DecodedPiece>> LayerSubject::forward_in_pieces(const AttentionInput& input,
+                                                                         const std::vector<std::int64_t>& lengths) {
+  if (!config().causal || input.memory.defined()) return std::nullopt;
+  if (cache_ == nullptr) cache_ = layer_->make_cache();
+  cache_->reset();
+  std::vector<DecodedPiece> pieces;
+  std::int64_t first = 0;
+  for (const std::int64_t length : lengths) {
+    AttentionInput piece{input.x.narrow(1, first, length)};
+    if (input.real_keys.defined()) piece.real_keys = input.real_keys.narrow(1, first, length);
+    piece.cache = cache_.get();
+    const at::Tensor output = layer_->forward(piece).output;
+    const std::int64_t keys = cache_->k().defined() ? cache_->k().size(-2) : 0;
+    pieces.push_back({output, keys, cache_->bytes()});
+    first += length;
+  }
+  return pieces;
 }
 
 std::optional<CapturedSteps> LayerSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -51,7 +72,14 @@ std::optional<CapturedSteps> LayerSubject::attend(const at::Tensor& q, const at:
   const bool single_head = config().module == ModuleKind::kSingleHead;
   StepCollector collector(single_head);
   const auto own_shape = [&](const at::Tensor& heads) { return single_head ? heads.squeeze(kHeadAxis) : heads; };
-  const std::optional<at::Tensor> applied = mask.has_value() ? mask : layer_->mask(q.size(-2));
+  std::optional<at::Tensor> applied = mask;
+  if (!mask.has_value()) {
+    MaskPlace place{q.size(-2), k.size(-2)};
+    if (config().causal) place = bottom_right(q.size(-2), k.size(-2));
+    applied = layer_->mask(place);
+  } else if (mask->dim() == 4) {
+    applied = own_shape(*mask);
+  }
   at::Tensor context = layer_->attend(own_shape(q), own_shape(k), own_shape(v), applied, &collector).context;
   return collector.finish(single_head ? context.unsqueeze(kHeadAxis) : context);
 }
@@ -64,11 +92,13 @@ std::vector<std::pair<std::string, at::Tensor>> LayerSubject::named_parameters()
 
 void LayerSubject::train(bool on) { layer_->train(on); }
 
-std::unique_ptr<Subject> LayerSubject::with_mask(bool causal) {
+std::unique_ptr<Subject> LayerSubject::without_masks() {
   std::shared_ptr<MultiHeadAttentionImpl> layer = factory_(run_);
-  layer->set_causal(causal);
+  layer->remove_masks();
   RunConfig run = run_;
-  run.attention.causal = causal;
+  run.attention.causal = false;
+  run.attention.window.reset();
+  run.attention.mask.reset();
   return std::make_unique<LayerSubject>(std::move(run), factory_, std::move(layer));
 }
 

@@ -9,6 +9,7 @@
 
 namespace attn {
 
+class KeyValueCache;
 class MultiHeadAttentionImpl;
 
 /// Makes the layer of a config, always the same one, in eval mode: make_layer() for the honest layer.
@@ -18,15 +19,18 @@ class LayerSubject : public Subject {
  public:
   /// `layer` absent: the factory makes it.
   LayerSubject(RunConfig run, LayerFactory factory, std::shared_ptr<MultiHeadAttentionImpl> layer = nullptr);
+  ~LayerSubject() override;
 
   const AttentionConfig& config() const override { return run_.attention; }
-  at::Tensor forward(const at::Tensor& x) override;
-  std::optional<CapturedSteps> forward_with_steps(const at::Tensor& x) override;
+  at::Tensor forward(const AttentionInput& input) override;
+  std::optional<CapturedSteps> forward_with_steps(const AttentionInput& input) override;
+  std::optional<std::vector<DecodedPiece>> forward_in_pieces(const AttentionInput& input,
+                                                             const std::vector<std::int64_t>& lengths) override;
   std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                       const std::optional<at::Tensor>& mask) override;
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override;
   void train(bool on) override;
-  std::unique_ptr<Subject> with_mask(bool causal) override;
+  std::unique_ptr<Subject> without_masks() override;
   std::unique_ptr<Subject> with_dropout(double dropout) override;
   std::unique_ptr<Subject> rebuild(Dtype dtype) override;
 
@@ -34,6 +38,7 @@ class LayerSubject : public Subject {
   RunConfig run_;
   LayerFactory factory_;
   std::shared_ptr<MultiHeadAttentionImpl> layer_;
+  std::unique_ptr<KeyValueCache> cache_;  ///< made when first needed.
 };
 
 }  // namespace attn

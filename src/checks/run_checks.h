@@ -10,10 +10,10 @@
 
 namespace attn {
 
-/// Judges `subject` on x (B, T, d_model), which is on the run's device and in its dtype. A check that cannot be carried
+/// Judges `subject` on an input that is on the run's device and in its dtype. A check that cannot be carried
 /// out becomes an `error`, one whose subject throws a `fail`; neither stops the others. Leaves the subject in eval
 /// mode. Throws ConfigError for an unknown name in `options`.
-std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const at::Tensor& x,
+std::vector<CheckResult> run_checks(Subject& subject, const RunConfig& run, const AttentionInput& input,
                                     const VerifyOptions& options = {});
 
 /// Judges the layer that `factory` makes of the config, on the config's input, and looks for the known mistake behind

@@ -201,7 +201,7 @@ CheckResult check_finite(CheckContext& context) {
   const CapturedPass* pass = context.pass();
   if (pass == nullptr) {
     const at::NoGradGuard no_gradients;
-    findings.add("output", count_non_finite(context.subject().forward(context.x()), kTokenAxes));
+    findings.add("output", count_non_finite(context.subject().forward(context.input()), kTokenAxes));
     findings.note("the layer shows its output only");
     return findings.result();
   }

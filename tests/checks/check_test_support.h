@@ -33,13 +33,19 @@ inline at::Tensor input_of(const RunConfig& run) {
       .to(scalar_type(run.dtype));
 }
 
+/// With the memory and the padding that the run has.
+inline AttentionInput whole_input_of(const RunConfig& run) {
+  const Experiment experiment = make_experiment(run);
+  return experiment.input(experiment.x);
+}
+
 /// All checks, or those named, on the layers that `factory` makes.
 inline std::vector<CheckResult> judge(const RunConfig& run, const LayerFactory& factory,
                                       const std::vector<std::string>& only = {}) {
   LayerSubject subject(run, factory);
   VerifyOptions options;
   options.only = only;
-  return run_checks(subject, run, input_of(run), options);
+  return run_checks(subject, run, whole_input_of(run), options);
 }
 
 inline const CheckResult& find(const std::vector<CheckResult>& results, const std::string& name) {

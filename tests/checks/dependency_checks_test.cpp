@@ -20,9 +20,9 @@ class Changed : public LayerSubject {
         output_(std::move(output)),
         context_(std::move(core_context)) {}
 
-  at::Tensor forward(const at::Tensor& x) override {
-    const at::Tensor output = LayerSubject::forward(x);
-    return output_ ? output_(output, x) : output;
+  at::Tensor forward(const AttentionInput& input) override {
+    const at::Tensor output = LayerSubject::forward(input);
+    return output_ ? output_(output, input.x) : output;
   }
   std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                       const std::optional<at::Tensor>& mask) override {
@@ -39,7 +39,7 @@ CheckResult judge_one(Subject& subject, const RunConfig& run, const std::string&
   VerifyOptions options;
   options.only = {check};
   options.quick = quick;
-  return run_checks(subject, run, input_of(run), options).front();
+  return run_checks(subject, run, whole_input_of(run), options).front();
 }
 
 std::string says(const CheckResult& result) { return describe({result}); }
@@ -248,8 +248,8 @@ TEST(EvenInput, GivesEveryVisibleKeyAWeightThatMatters) {
     for (at::Tensor parameter : layer->parameters()) parameter.mul_(50.0);
     return layer;
   });
-  CheckContext context(loud, run, input_of(run));
-  const auto steps = loud.forward_with_steps(even_input(context));
+  CheckContext context(loud, run, {input_of(run)});
+  const auto steps = loud.forward_with_steps({even_input(context)});
   const at::Tensor last = steps->values.at(Step::kWeights).select(2, 6);  // sees all seven keys
   EXPECT_GT(last.min().item<double>(), 1.0 / 7.0 / std::exp(1.0));
 }

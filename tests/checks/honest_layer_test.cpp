@@ -125,7 +125,7 @@ TEST(HonestLayer, WithEqualScoresCannotShowItsScale) {
   LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
   VerifyOptions options;
   options.only = {"scale"};
-  const auto results = run_checks(subject, run, at::ones({2, 7, 12}), options);
+  const auto results = run_checks(subject, run, {at::ones({2, 7, 12})}, options);
   EXPECT_EQ(results.front().status, CheckStatus::kNotApplicable);
   EXPECT_NE(results.front().detail.find("all scores of every query are equal"), std::string::npos);
 }
@@ -133,14 +133,14 @@ TEST(HonestLayer, WithEqualScoresCannotShowItsScale) {
 TEST(HonestLayer, OnTokensThatAreAllAlikeRaisesNoAlarm) {
   const RunConfig run = small_run();
   LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
-  const auto results = run_checks(subject, run, at::ones({2, 7, 12}));
+  const auto results = run_checks(subject, run, {at::ones({2, 7, 12})});
   EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
   EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
 }
 
 void expect_quiet(const RunConfig& run, const at::Tensor& x) {
   LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
-  const auto results = run_checks(subject, run, x);
+  const auto results = run_checks(subject, run, {x});
   EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
   EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
 }
@@ -164,9 +164,9 @@ TEST(HonestLayer, OnQuietOrEmptyInputsRaisesNoAlarmAndClaimsNoScale) {
   const at::Tensor x = input_of(run);
   for (const at::Tensor& quiet : {x * 1e-3, x * 1e-6}) expect_quiet(run, quiet);
   LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
-  const auto results = run_checks(subject, run, x * 1e-30);
+  const auto results = run_checks(subject, run, {x * 1e-30});
   EXPECT_EQ(find(results, "scale").status, CheckStatus::kNotApplicable) << describe(results);
-  const auto of_zeros = run_checks(subject, run, at::zeros_like(x));
+  const auto of_zeros = run_checks(subject, run, {at::zeros_like(x)});
   EXPECT_EQ(find(of_zeros, "head-independence").status, CheckStatus::kPass) << describe(of_zeros);
 }
 
@@ -206,7 +206,7 @@ TEST(HonestLayer, OnAnInputWithNanFailsAndNeverPassesOrErrs) {
   LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
   at::Tensor x = input_of(run);
   x[1][3][2] = std::nan("");
-  const auto results = run_checks(subject, run, x);
+  const auto results = run_checks(subject, run, {x});
   EXPECT_EQ(with_status(results, CheckStatus::kError), Names{}) << describe(results);
   for (const char* name : {"finite", "row-sums", "causality", "sdpa-forward", "sdpa-backward", "determinism"}) {
     EXPECT_EQ(find(results, name).status, CheckStatus::kFail) << name << "\n" << describe(results);
@@ -219,7 +219,7 @@ TEST(HonestLayer, WithLargeScoresMayLetVisibleWeightsUnderflow) {
   LayerSubject subject(run, [](const RunConfig& config) { return make_layer(config); });
   VerifyOptions options;
   options.only = {"masked-weights", "row-sums", "finite", "scale"};
-  const auto results = run_checks(subject, run, input_of(run) * 100, options);
+  const auto results = run_checks(subject, run, {input_of(run) * 100}, options);
   EXPECT_EQ(with_status(results, CheckStatus::kFail), Names{}) << describe(results);
 }
 

@@ -19,15 +19,19 @@ class Opaque : public Subject {
   Opaque(AttentionConfig config, std::function<at::Tensor(const at::Tensor&)> function)
       : config_(config), function_(std::move(function)) {}
   const AttentionConfig& config() const override { return config_; }
-  at::Tensor forward(const at::Tensor& x) override { return function_(x); }
-  std::optional<CapturedSteps> forward_with_steps(const at::Tensor&) override { return std::nullopt; }
+  at::Tensor forward(const AttentionInput& input) override { return function_(input.x); }
+  std::optional<CapturedSteps> forward_with_steps(const AttentionInput&) override { return std::nullopt; }
+  std::optional<std::vector<DecodedPiece>> forward_in_pieces(const AttentionInput&,
+                                                             const std::vector<std::int64_t>&) override {
+    return std::nullopt;
+  }
   std::optional<CapturedSteps> attend(const at::Tensor&, const at::Tensor&, const at::Tensor&,
                                       const std::optional<at::Tensor>&) override {
     return std::nullopt;
   }
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override { return {}; }
   void train(bool) override {}
-  std::unique_ptr<Subject> with_mask(bool) override { return nullptr; }
+  std::unique_ptr<Subject> without_masks() override { return nullptr; }
   std::unique_ptr<Subject> with_dropout(double) override { return nullptr; }
   std::unique_ptr<Subject> rebuild(Dtype) override { return nullptr; }
 
@@ -39,7 +43,7 @@ class Opaque : public Subject {
 std::vector<CheckResult> judge_opaque(const std::function<at::Tensor(const at::Tensor&)>& function) {
   const RunConfig run = small_run();
   Opaque subject(run.attention, function);
-  return run_checks(subject, run, input_of(run));
+  return run_checks(subject, run, {input_of(run)});
 }
 
 TEST(CheckList, EveryCheckSaysWhatItAsksAndNeeds) {
@@ -176,7 +180,7 @@ TEST(RunChecks, LongSequencesAreSampledAtEveryPlaceThatMatters) {
   Opaque subject(run.attention, [](const at::Tensor& x) { return x * 2; });
   VerifyOptions options;
   options.only = {"causality"};
-  const auto results = run_checks(subject, run, input_of(run), options);
+  const auto results = run_checks(subject, run, {input_of(run)}, options);
   EXPECT_EQ(results.front().status, CheckStatus::kPass);
   EXPECT_NE(results.front().unit.find(" of 2999 cuts, one of 3 changes each"), std::string::npos) << describe(results);
   // The one token that a sample must not miss: output 1022 sees token 1023, which only a cut at 1023 shows.
@@ -185,7 +189,7 @@ TEST(RunChecks, LongSequencesAreSampledAtEveryPlaceThatMatters) {
     y.select(1, 1022).add_(x.select(1, 1023), 1e-6);
     return y;
   });
-  const auto leak = run_checks(leaking, run, input_of(run), options);
+  const auto leak = run_checks(leaking, run, {input_of(run)}, options);
   EXPECT_EQ(leak.front().status, CheckStatus::kFail) << describe(leak);
   EXPECT_EQ(leak.front().where_first, "(batch 0, token 1022, channel 0)");
 }

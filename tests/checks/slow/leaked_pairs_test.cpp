@@ -48,7 +48,7 @@ Leak random_leak(std::uint64_t seed) {
 /// The first check, in the order of the list, that fails; empty: none.
 std::string first_catch(const Leak& leak) {
   LayerSubject subject(leak.config.run, leak.factory);
-  CheckContext context(subject, leak.config.run, input_of(leak.config.run));
+  CheckContext context(subject, leak.config.run, whole_input_of(leak.config.run));
   for (const CheckEntry& check : check_table()) {
     if (run_check(check, context).status == CheckStatus::kFail) return check.info.name;
   }
