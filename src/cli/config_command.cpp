@@ -3,6 +3,7 @@
 #include <memory>
 #include <ostream>
 
+#include "cli/output.h"
 #include "config/config_file.h"
 #include "core/error.h"
 #include "report/json_report.h"
@@ -13,9 +14,11 @@ void add_config_command(CommandLine& line) {
   auto options = std::make_shared<ConfigCommandOptions>();
   Command& command = line.add_command(
       "config", {"print what a config means, with every default filled in; or a first one to begin with",
-                 "The output is itself a valid config, with absolute paths. Nothing is run.",
+                 "The output is itself a valid config, with absolute paths. Nothing is run. A model's own config.json "
+                 "is read too, by its model_type: notes say what was taken from which of its keys.",
                  {"attn-cli config configs/tiny.json",
                   "attn-cli config configs/tiny.json --set T=32 --set dtype=float64 > effective.json",
+                  "attn-cli config path/to/config.json --set B=1 --set T=16 --set layer=3",
                   "attn-cli config --example > my.json", "attn-cli config --example | attn-cli trace -"},
                  "  0  the config is valid\n"
                  "  2  the command line or the config is wrong\n"
@@ -33,7 +36,9 @@ ExitStatus run_config(const ConfigCommandOptions& options, Streams& streams) {
     streams.out << example_config();
     return ExitStatus::kOk;
   }
-  streams.out << to_json_text(load_config(options.config, streams.in));
+  const RunConfig config = load_config(options.config, streams.in);
+  write_notes(streams.err, config.origins.lines);  // a model's own config: what was taken from which key
+  streams.out << to_json_text(config);
   return ExitStatus::kOk;
 }
 

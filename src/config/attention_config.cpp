@@ -1,5 +1,7 @@
 #include "config/attention_config.h"
 
+#include <cmath>
+
 #include "config/words.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -7,10 +9,104 @@
 namespace attn {
 namespace {
 
+/// Finite and above 0; false for NaN.
+bool is_positive(double value) { return value > 0.0 && std::isfinite(value); }
+
+ConfigFault not_positive(const char* key, double value) {
+  return {key, "must be a finite number above 0, got " + format_number(value, 17)};
+}
+
 bool is_size(std::int64_t value) { return value >= 1 && value <= kMaxSize; }
 
 ConfigFault not_a_size(const char* key, std::int64_t value) {
   return {key, "must be an integer from 1 to " + std::to_string(kMaxSize) + ", got " + std::to_string(value)};
+}
+
+std::optional<ConfigFault> rope_fault(const AttentionConfig& config) {
+  if (!config.rope.has_value()) return std::nullopt;
+  const RopeConfig& rope = *config.rope;
+  const RopeScaling& scaling = rope.scaling;
+  if (!is_positive(rope.theta)) return not_positive("rope/theta", rope.theta);
+  if (config.d_k() % 2 != 0) {
+    return ConfigFault{"rope", "turns pairs of channels, so it needs an even d_k, got " + std::to_string(config.d_k())};
+  }
+  if (scaling.kind == RopeScalingKind::kNone) return std::nullopt;
+  if (!is_positive(scaling.factor)) return not_positive("rope/scaling/factor", scaling.factor);
+  if (scaling.kind == RopeScalingKind::kLinear) return std::nullopt;
+  if (!is_size(scaling.original_max_seq_len)) {
+    return not_a_size("rope/scaling/original_max_seq_len", scaling.original_max_seq_len);
+  }
+  if (scaling.kind == RopeScalingKind::kLlama3) {
+    if (!is_positive(scaling.low_freq_factor))
+      return not_positive("rope/scaling/low_freq_factor", scaling.low_freq_factor);
+    if (!(scaling.high_freq_factor > scaling.low_freq_factor) || !std::isfinite(scaling.high_freq_factor)) {
+      return ConfigFault{"rope/scaling/high_freq_factor", "must be a finite number above low_freq_factor (" +
+                                                              format_number(scaling.low_freq_factor, 17) + "), got " +
+                                                              format_number(scaling.high_freq_factor, 17)};
+    }
+    return std::nullopt;
+  }
+  if (!is_positive(scaling.beta_slow)) return not_positive("rope/scaling/beta_slow", scaling.beta_slow);
+  if (!(scaling.beta_fast > scaling.beta_slow) || !std::isfinite(scaling.beta_fast)) {
+    return ConfigFault{"rope/scaling/beta_fast", "must be a finite number above beta_slow (" +
+                                                     format_number(scaling.beta_slow, 17) + "), got " +
+                                                     format_number(scaling.beta_fast, 17)};
+  }
+  if (scaling.attention_factor && !is_positive(*scaling.attention_factor)) {
+    return not_positive("rope/scaling/attention_factor", *scaling.attention_factor);
+  }
+  if (!(rope.theta > 1.0)) {
+    return ConfigFault{"rope/theta", "must be above 1 with yarn, which counts turns by its logarithm, got " +
+                                         format_number(rope.theta, 17)};
+  }
+  return std::nullopt;
+}
+
+std::optional<ConfigFault> score_fault(const AttentionConfig& config) {
+  if (config.given_scale && !is_positive(*config.given_scale)) return not_positive("scale", *config.given_scale);
+  if (config.softcap && !is_positive(*config.softcap)) return not_positive("softcap", *config.softcap);
+  if (!is_positive(config.qk_norm_eps)) return not_positive("qk_norm_eps", config.qk_norm_eps);
+  if (config.engine == Engine::kExplicit) return std::nullopt;
+  const char* missing = config.softcap ? "softcap" : config.sink ? "sink" : nullptr;
+  if (missing == nullptr) return std::nullopt;
+  return ConfigFault{"engine", "must be explicit with " + std::string(missing) +
+                                   ": scaled_dot_product_attention has none, got " + to_string(config.engine)};
+}
+
+std::optional<ConfigFault> size_fault(const DocumentMask& mask) {
+  if (mask.lengths.empty()) return ConfigFault{"mask/lengths", "must have at least one length, got none"};
+  for (const std::int64_t length : mask.lengths) {
+    if (!is_size(length)) return not_a_size("mask/lengths", length);
+  }
+  return std::nullopt;
+}
+
+std::optional<ConfigFault> size_fault(const PrefixMask& mask) {
+  if (!is_size(mask.length)) return not_a_size("mask/length", mask.length);
+  return std::nullopt;
+}
+
+std::optional<ConfigFault> size_fault(const DilatedMask& mask) {
+  if (!is_size(mask.stride)) return not_a_size("mask/stride", mask.stride);
+  return std::nullopt;
+}
+
+std::optional<ConfigFault> size_fault(const RowsMask& mask) {
+  if (!is_size(mask.queries) || !is_size(mask.keys))
+    return ConfigFault{"mask", "must have at least one row and one key"};
+  return std::nullopt;
+}
+
+std::optional<ConfigFault> size_fault(const BidirectionalMask&) { return std::nullopt; }
+
+std::optional<ConfigFault> mask_fault(const AttentionConfig& config) {
+  if (config.window && !is_size(*config.window)) return not_a_size("window", *config.window);
+  if (!config.mask.has_value()) return std::nullopt;
+  if (config.causal && opens_the_future(*config.mask)) {
+    return ConfigFault{"causal", "must be false with a " + mask_kind(*config.mask) +
+                                     " mask, which shows keys that a causal mask hides, got true"};
+  }
+  return std::visit([](const auto& mask) { return size_fault(mask); }, *config.mask);
 }
 
 }  // namespace
@@ -37,7 +133,14 @@ std::optional<ConfigFault> find_fault(const AttentionConfig& config) {
     return ConfigFault{"dropout",
                        "must be a number of at least 0 and below 1, got " + format_number(config.dropout, 17)};
   }
-  return std::nullopt;
+  if (config.given_H_kv && !is_size(*config.given_H_kv)) return not_a_size("H_kv", *config.given_H_kv);
+  if (config.H % config.H_kv() != 0) {
+    return ConfigFault{"H_kv",
+                       "must divide H (" + std::to_string(config.H) + "), got " + std::to_string(config.H_kv())};
+  }
+  if (auto fault = mask_fault(config)) return fault;
+  if (auto fault = rope_fault(config)) return fault;
+  return score_fault(config);
 }
 
 void validate(const AttentionConfig& config) {
@@ -47,5 +150,19 @@ void validate(const AttentionConfig& config) {
 std::string to_string(ModuleKind module) { return word_of(kModuleWords, module); }
 std::string to_string(QkvLayout layout) { return word_of(kQkvWords, layout); }
 std::string to_string(Positions positions) { return word_of(kPositionsWords, positions); }
+std::string to_string(Engine engine) { return word_of(kEngineWords, engine); }
+std::string to_string(RopeStyle style) { return word_of(kRopeStyleWords, style); }
+std::string to_string(RopeScalingKind kind) { return word_of(kRopeScalingWords, kind); }
+
+std::string mask_kind(const MaskConfig& mask) {
+  // In the order of the variant.
+  constexpr std::array kKinds{"bidirectional", "prefix", "document", "dilated", "rows"};
+  static_assert(kKinds.size() == std::variant_size_v<MaskConfig>);
+  return kKinds[mask.index()];
+}
+
+bool opens_the_future(const MaskConfig& mask) {
+  return std::holds_alternative<PrefixMask>(mask) || std::holds_alternative<BidirectionalMask>(mask);
+}
 
 }  // namespace attn

@@ -9,6 +9,9 @@
 #include "config/config_overrides.h"
 #include "config/config_reader.h"
 #include "config/input_reader.h"
+#include "config/layer_reader.h"
+#include "config/model_config.h"
+#include "config/run_shape.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "files/strict_json.h"
@@ -17,67 +20,9 @@
 namespace attn {
 namespace {
 
-constexpr std::int64_t kDefaultMaxSeqLen = 1024;
 constexpr std::int64_t kMaxSeed = INT64_MAX;
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxDeviceIndex = 127;
-
-/// B, T and d_model may be said by the config, by the input, or by both alike. H by the config only.
-struct Sizes {
-  std::optional<std::int64_t> B, T, d_model, H;
-};
-
-void refuse_contradiction(const ObjectReader& config, const char* key, std::optional<std::int64_t> given,
-                          std::optional<std::int64_t> said_by_input, const std::string& input_name) {
-  if (given && said_by_input && *given != *said_by_input) {
-    config.fail(key, "must be " + std::to_string(*said_by_input) + " as the " + input_name +
-                         " has it, or left out, got " + std::to_string(*given));
-  }
-}
-
-Sizes read_sizes(const ObjectReader& config, const InputFacts& facts) {
-  const Sizes given{config.integer("B", 1, kMaxSize), config.integer("T", 1, kMaxSize),
-                    config.integer("d_model", 1, kMaxSize), config.integer("H", 1, kMaxSize)};
-  refuse_contradiction(config, "B", given.B, facts.B, facts.name);
-  refuse_contradiction(config, "T", given.T, facts.T, facts.name);
-  refuse_contradiction(config, "d_model", given.d_model, facts.d_model, facts.name);
-  const Sizes sizes{given.B ? given.B : facts.B, given.T ? given.T : facts.T,
-                    given.d_model ? given.d_model : facts.d_model, given.H};
-  std::vector<std::string> missing;
-  if (!sizes.B) missing.emplace_back("B");
-  if (!sizes.T) missing.emplace_back("T");
-  if (!sizes.d_model) missing.emplace_back("d_model");
-  if (!sizes.H) missing.emplace_back("H");
-  if (!missing.empty()) {
-    throw ConfigError(config.source().where("") + ": missing " + join(missing) + ", each an integer of at least 1");
-  }
-  return sizes;
-}
-
-AttentionConfig read_attention(const ObjectReader& config, const Sizes& sizes) {
-  AttentionConfig attention;
-  attention.d_model = *sizes.d_model;
-  attention.H = *sizes.H;
-  attention.module = config.word("module", kModuleWords).value_or(attention.module);
-  attention.given_d_k = config.integer("d_k", 1, kMaxSize);
-  attention.qkv = config.word("qkv", kQkvWords).value_or(attention.qkv);
-  attention.bias = config.boolean("bias").value_or(attention.bias);
-  attention.dropout = config.number("dropout").value_or(attention.dropout);
-  attention.causal = config.boolean("causal").value_or(attention.causal);
-  attention.max_seq_len = config.integer("max_seq_len", 1, kMaxSize).value_or(std::max(*sizes.T, kDefaultMaxSeqLen));
-
-  // A d_k that says what would be so anyway is not kept: so the effective config, which has it filled in, reads back
-  // alike.
-  const bool divides = attention.d_model % attention.H == 0;
-  if (divides && attention.given_d_k == attention.d_model / attention.H) attention.given_d_k.reset();
-
-  if (const auto fault = find_fault(attention)) config.fail(fault->key, fault->text);
-  if (attention.max_seq_len < *sizes.T) {
-    config.fail("max_seq_len",
-                "must be at least T (" + std::to_string(*sizes.T) + "), got " + std::to_string(attention.max_seq_len));
-  }
-  return attention;
-}
 
 /// Ids from texts and tokens must lie in the vocabulary.
 void check_vocabulary(const ObjectReader& config, const ObjectReader& embedding, std::int64_t vocab_size,
@@ -145,15 +90,22 @@ RunConfig read_config(const nlohmann::json& root, const ConfigSource& source) {
   config.refuse_unknown_keys("key", known_keys);
   config.string(kSchemaKey);  // of no meaning here, but not just anything either
   InputFacts facts = read_input(config);
-  const Sizes sizes = read_sizes(config, facts);
+  RunShape shape = read_run_shape(config, facts);
 
   RunConfig run;
   run.source_name = source.name;
-  run.B = *sizes.B;
-  run.T = *sizes.T;
-  run.attention = read_attention(config, sizes);
+  run.B = shape.B;
+  run.T = shape.T;
+  run.padding = shape.padding;
+  run.memory_length = shape.memory_length;
+  run.cache = shape.cache;
+  run.attention = read_layer(config, shape);
+  run.lengths = std::move(shape.lengths);
   run.embedding = read_embedding(config, facts, run.attention.d_model);
   run.mode = config.word("mode", kModeWords).value_or(run.mode);
+  if (run.cache && run.mode == Mode::kTrain) {
+    config.fail("mode", "must be eval with a cache: dropout would differ from call to call, got train");
+  }
   run.dtype = config.word("dtype", kDtypeWords).value_or(run.dtype);
   run.device = read_device(config);
   run.seed = static_cast<std::uint64_t>(config.integer("seed", 0, kMaxSeed).value_or(0));
@@ -170,13 +122,23 @@ RunConfig read_config(const nlohmann::json& root, const ConfigSource& source) {
   return run;
 }
 
-RunConfig parse_with_overrides(std::string_view text, ConfigSource source, const std::vector<std::string>& set_words,
-                               const std::vector<std::string>& sweep_words) {
+/// A model's own config becomes one in our keys first; after that there is one way to read.
+RunConfig parse_with_overrides(std::string_view text, ConfigSource source, std::vector<std::string> set_words,
+                               std::vector<std::string> sweep_words) {
   nlohmann::json root = parse_strict_json(text, source.name);
   const ObjectReader must_be_object(root, "", source);
+  std::optional<ModelConfig> model;
+  if (is_model_config(root)) {
+    const auto layer = take_layer(set_words, sweep_words);
+    model = translate_model_config(root, source, layer, keys_of(set_words, sweep_words));
+    root = std::move(model->config);
+    source.file_pointers = std::move(model->file_pointers);
+  }
   apply_set_words(root, source, set_words);
   apply_set_words(root, source, sweep_words, OverrideOption::kSweep);
-  return read_config(root, source);
+  RunConfig run = read_config(root, source);
+  if (model) run.origins.lines = std::move(model->origins);
+  return run;
 }
 
 }  // namespace
@@ -198,16 +160,27 @@ RunConfig load_config(const std::optional<std::string>& path, std::istream& in,
 
 std::vector<std::string> config_keys() {
   std::vector<std::string> keys;
+  const auto add = [&keys](const std::string& parent, const std::vector<std::string>& nested) {
+    for (const std::string& key : nested) {
+      const std::string dotted = parent + "." + key;
+      if (std::find(keys.begin(), keys.end(), dotted) == keys.end()) keys.push_back(dotted);
+    }
+  };
   for (const std::string& key : kTopKeys) {
     if (key == "embedding") {
-      for (const std::string& nested : kEmbeddingKeys) keys.push_back(key + "." + nested);
+      add(key, kEmbeddingKeys);
+    } else if (key == "memory") {
+      add(key, kMemoryKeys);
+    } else if (key == "cache") {
+      add(key, kCacheKeys);
+    } else if (key == "mask") {
+      for (const auto& kind : kMaskKindWords) add(key, mask_keys(kind.second));
+      add(key, kMaskFileKeys);
+    } else if (key == "rope") {
+      add(key, {"theta", "style"});
+      for (const auto& kind : kRopeScalingWords) add("rope.scaling", scaling_keys(kind.second));
     } else if (key == "input") {
-      for (const auto& kind : kInputKindWords) {
-        for (const std::string& nested : input_keys(kind.second)) {
-          const std::string dotted = key + "." + nested;
-          if (std::find(keys.begin(), keys.end(), dotted) == keys.end()) keys.push_back(dotted);
-        }
-      }
+      for (const auto& kind : kInputKindWords) add(key, input_keys(kind.second));
     } else {
       keys.push_back(key);
     }

@@ -12,6 +12,7 @@ namespace attn {
 
 namespace {
 
+constexpr std::size_t kMaxListed = 12;        ///< names or lengths in one message.
 constexpr std::size_t kLongestPointer = 120;  ///< characters in an error; a key may have any number of them.
 
 bool is_within(const std::set<std::string>& pointers, const std::string& pointer) {
@@ -31,7 +32,11 @@ std::string ConfigSource::where(const std::string& pointer) const {
   const std::string source_of_value = is_within(sweep_pointers, pointer) ? "--sweep"
                                       : is_within(set_pointers, pointer) ? "--set"
                                                                          : printable(name);
-  return pointer.empty() ? source_of_value : source_of_value + ": " + shortened(pointer, kLongestPointer);
+  if (pointer.empty()) return source_of_value;
+  const auto in_file = file_pointers.find(pointer);
+  const bool is_renamed = in_file != file_pointers.end() && !is_set(pointer);
+  return source_of_value + ": " + shortened(pointer, kLongestPointer) +
+         (is_renamed ? " (" + in_file->second + " in the file)" : "");
 }
 
 std::string unknown_config_word(std::string_view kind, const std::string& word, const std::vector<std::string>& known) {
@@ -40,6 +45,14 @@ std::string unknown_config_word(std::string_view kind, const std::string& word, 
     return "unknown " + std::string(kind) + " " + in_quotes(word) + "; did you mean " + in_quotes(ours) + "?";
   }
   return unknown_word(kind, word, known);
+}
+
+std::string join_first(std::vector<std::string> words) {
+  if (words.size() > kMaxListed) {
+    words.resize(kMaxListed);
+    words.emplace_back("...");
+  }
+  return join(words);
 }
 
 std::string describe(const nlohmann::json& value) {
@@ -169,6 +182,10 @@ std::optional<std::string> ObjectReader::string_among(std::string_view key,
 
 void ObjectReader::fail(std::string_view key, const std::string& text) const {
   throw ConfigError(where(key) + ": " + text);
+}
+
+void ObjectReader::refuse_key(std::string_view key, const std::string& reason) const {
+  if (has(key)) fail(key, "must be left out " + reason);
 }
 
 }  // namespace attn

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,10 +25,13 @@ struct ConfigSource {
   std::filesystem::path base_folder;          ///< relative paths in the file start here.
   std::set<std::string> set_pointers = {};    ///< JSON pointers of what --set gave.
   std::set<std::string> sweep_pointers = {};  ///< of what --sweep gave.
+  /// For a model's own config: where the value at a pointer stands in the file: "/H" -> "/num_attention_heads".
+  std::map<std::string, std::string> file_pointers = {};
 
   /// The value at `pointer`, or one around it, was given by --set or --sweep.
   bool is_set(const std::string& pointer) const;
-  std::string where(const std::string& pointer) const;  ///< "configs/tiny.json: /H".
+  /// "configs/tiny.json: /H"; "llama.json: /H (/num_attention_heads in the file)".
+  std::string where(const std::string& pointer) const;
 };
 
 /// A value for an error message: `the string "4"`, `1.5`, `an array`.
@@ -66,6 +70,9 @@ class ObjectReader {
     return found ? value_of(words, *found) : std::nullopt;
   }
 
+  /// The object itself.
+  const nlohmann::json& json() const { return *object_; }
+
   /// The raw value; null when absent.
   const nlohmann::json* find(std::string_view key) const;
 
@@ -75,6 +82,9 @@ class ObjectReader {
 
   [[noreturn]] void fail(std::string_view key, const std::string& text) const;
 
+  /// The key is one that must not be there: `must be left out <reason>`.
+  void refuse_key(std::string_view key, const std::string& reason) const;
+
  private:
   std::optional<std::string> string_among(std::string_view key, const std::vector<std::string>& words) const;
 
@@ -82,6 +92,9 @@ class ObjectReader {
   std::string pointer_;
   const ConfigSource* source_;
 };
+
+/// The first twelve, and "..." for the others: "1, 2, 2, ...".
+std::string join_first(std::vector<std::string> words);
 
 /// The value as an integer in [min, max]; absent for anything else, `4.0` and `1e3` included: a fraction is no integer.
 std::optional<std::int64_t> as_integer(const nlohmann::json& value, std::int64_t min, std::int64_t max);

@@ -15,31 +15,12 @@
 namespace attn {
 namespace {
 
-constexpr std::size_t kMaxListed = 12;  ///< names or lengths in one message.
-
-std::string join_some(std::vector<std::string> words) {
-  if (words.size() > kMaxListed) {
-    words.resize(kMaxListed);
-    words.emplace_back("...");
-  }
-  return join(words);
-}
-
-/// All items must have one length: there is no padding yet.
+/// Sets B, T and the lengths. Whether items of different lengths are welcome is for the padding to say.
 template <typename Item>
-std::int64_t common_length(const ObjectReader& input, std::string_view key,
-                           const std::vector<std::vector<Item>>& items) {
-  std::vector<std::string> lengths;
-  bool ragged = false;
-  for (const auto& item : items) {
-    lengths.push_back(std::to_string(item.size()));
-    ragged = ragged || item.size() != items.front().size();
-  }
-  if (ragged) {
-    input.fail(
-        key, "all items must have the same number of tokens (padding is not supported yet), got " + join_some(lengths));
-  }
-  return static_cast<std::int64_t>(items.front().size());
+void set_sizes(InputFacts& facts, const std::vector<std::vector<Item>>& items) {
+  facts.B = static_cast<std::int64_t>(items.size());
+  for (const auto& item : items) facts.lengths.push_back(static_cast<std::int64_t>(item.size()));
+  facts.T = *std::max_element(facts.lengths.begin(), facts.lengths.end());
 }
 
 /// The lines of a text file: one item a line, the last line end optional, a carriage return before it dropped.
@@ -114,8 +95,7 @@ InputFacts read_text(const ObjectReader& input) {
   const Tokens tokens = tokenize(text);
   InputFacts facts;
   facts.name = "text input";
-  facts.B = static_cast<std::int64_t>(tokens.ids.size());
-  facts.T = common_length(input, text.file ? "file" : "text", tokens.ids);
+  set_sizes(facts, tokens.ids);
   facts.default_vocab_size = tokens.vocab_size;
   facts.largest_id = 0;
   for (const auto& ids : tokens.ids)
@@ -154,8 +134,7 @@ InputFacts read_tokens(const ObjectReader& input) {
       }
     }
   }
-  facts.B = static_cast<std::int64_t>(tokens.ids.size());
-  facts.T = common_length(input, "ids", tokens.ids);
+  set_sizes(facts, tokens.ids);
   facts.input = std::move(tokens);
   return facts;
 }
@@ -177,7 +156,7 @@ InputFacts read_tensor(const ObjectReader& input) {
     std::vector<std::string> names;
     for (const SafetensorsEntry& known : file.entries()) names.push_back(printable(known.name));
     input.fail("name", "no tensor " + in_quotes(tensor.name) + " in " + printable(tensor.file.string()) + "; it has " +
-                           (names.empty() ? std::string("none") : join_some(names)));
+                           (names.empty() ? std::string("none") : join_first(names)));
   }
   const std::vector<std::string> float_types{"F16", "BF16", "F32", "F64"};
   if (std::find(float_types.begin(), float_types.end(), entry->dtype) == float_types.end()) {

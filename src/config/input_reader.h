@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/config_reader.h"
 #include "config/run_config.h"
@@ -15,7 +16,8 @@ namespace attn {
 struct InputFacts {
   InputConfig input = RandomInput{};
   std::string name = "random input";               ///< for messages: `text input`.
-  std::optional<std::int64_t> B, T;                ///< absent for a random input.
+  std::optional<std::int64_t> B, T;                ///< absent for a random input; T: of the longest item.
+  std::vector<std::int64_t> lengths;               ///< of texts and tokens: how many tokens each item has.
   std::optional<std::int64_t> d_model;             ///< a tensor's width.
   std::optional<std::int64_t> default_vocab_size;  ///< a text's: 256 for bytes, the number of words.
   std::optional<std::int64_t> largest_id;          ///< of texts and tokens.

@@ -24,6 +24,19 @@ enum class WeightsLayout {
   kInOut,  ///< "in-out": as GPT-2 keeps them; each is read transposed.
 };
 
+/// On which side of its tokens an item that is shorter than T is filled up.
+enum class PaddingSide { kLeft, kRight };
+
+/// The same tokens once more, in pieces: P at first, then N times `chunk`, with keys and values kept between them.
+/// prefill + steps * chunk = T.
+struct CacheConfig {
+  std::int64_t prefill = 1;
+  std::int64_t steps = 1;
+  std::int64_t chunk = 1;
+
+  friend bool operator==(const CacheConfig&, const CacheConfig&) = default;
+};
+
 /// Tokens become x by an InputEmbedding.
 struct EmbeddingConfig {
   std::int64_t vocab_size = 256;
@@ -63,12 +76,26 @@ struct TextInput {
 
 using InputConfig = std::variant<RandomInput, TensorInput, TokensInput, TextInput>;
 
+/// Where the keys of a run came from when its config was a model's own, one line a key: "H_kv 8 from
+/// /num_key_value_heads". For people only: it says nothing about what the run is, so two origins are always equal and
+/// RunConfig keeps the comparison that the compiler writes.
+struct ConfigOrigins {
+  std::vector<std::string> lines;
+
+  friend bool operator==(const ConfigOrigins&, const ConfigOrigins&) { return true; }
+};
+
 /// One run. Plain data; parse_config() and load_config() return only valid ones.
 struct RunConfig {
   AttentionConfig attention;
-  std::int64_t B = 1;                            ///< batch.
-  std::int64_t T = 8;                            ///< sequence length.
-  std::optional<EmbeddingConfig> embedding;      ///< absent: x is given directly.
+  std::int64_t B = 1;                         ///< batch.
+  std::int64_t T = 8;                         ///< sequence length; with a memory that of the queries, T_q.
+  std::optional<PaddingSide> padding;         ///< absent: every item has T tokens.
+  std::vector<std::int64_t> lengths;          ///< with padding: how many keys of each of the B items are tokens, 1 ...
+                                              ///< T; with a memory those of the memory, 1 ... T_k.
+  std::optional<std::int64_t> memory_length;  ///< T_k: keys and values come from another sequence (cross-attention).
+  std::optional<CacheConfig> cache;           ///< for trace and heatmap: absent: one forward pass.
+  std::optional<EmbeddingConfig> embedding;   ///< absent: x is given directly.
   std::optional<std::filesystem::path> weights;  ///< absent: initialised from the seed.
   WeightsLayout weights_layout = WeightsLayout::kAuto;
   InputConfig input = RandomInput{};
@@ -78,6 +105,7 @@ struct RunConfig {
   std::uint64_t seed = 0;             ///< at most 2^63 - 1.
   std::optional<int> threads;         ///< 1 ... 1024; absent: what LibTorch chooses.
   std::string source_name = "--set";  ///< where it came from, for messages: a path, "-" or "--set".
+  ConfigOrigins origins;              ///< empty for a config in this tool's own keys.
 
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
 };
@@ -87,6 +115,13 @@ std::string to_string(Dtype dtype);
 std::string to_string(Mode mode);
 std::string to_string(Tokenizer tokenizer);
 std::string to_string(WeightsLayout layout);
+std::string to_string(PaddingSide side);
+
+/// How many keys there are: T, or the memory's T_k.
+inline std::int64_t key_length(const RunConfig& config) { return config.memory_length.value_or(config.T); }
+
+/// Whether key j of item b is a token, not padding.
+bool is_real_key(const RunConfig& config, std::int64_t b, std::int64_t j);
 
 /// Bytes of one number: 8, 4 or 2.
 std::int64_t element_size(Dtype dtype);

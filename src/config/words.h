@@ -20,12 +20,26 @@ using Words = std::array<std::pair<std::string_view, Value>, kCount>;
 
 enum class InputKind { kRandom, kTensor, kText, kTokens };
 
+/// The kinds of mask that have a name; rows have none.
+enum class MaskKind { kBidirectional, kPrefix, kDocument, kDilated };
+
 inline constexpr Words<ModuleKind, 2> kModuleWords{
     {{"multi-head", ModuleKind::kMultiHead}, {"single-head", ModuleKind::kSingleHead}}};
 inline constexpr Words<QkvLayout, 3> kQkvWords{
     {{"fused", QkvLayout::kFused}, {"fused-per-head", QkvLayout::kFusedPerHead}, {"separate", QkvLayout::kSeparate}}};
 inline constexpr Words<Positions, 3> kPositionsWords{
     {{"learned", Positions::kLearned}, {"sinusoidal", Positions::kSinusoidal}, {"none", Positions::kNone}}};
+inline constexpr Words<Engine, 2> kEngineWords{{{"explicit", Engine::kExplicit}, {"sdpa", Engine::kSdpa}}};
+inline constexpr Words<RopeStyle, 2> kRopeStyleWords{{{"half", RopeStyle::kHalf}, {"adjacent", RopeStyle::kAdjacent}}};
+inline constexpr Words<RopeScalingKind, 4> kRopeScalingWords{{{"none", RopeScalingKind::kNone},
+                                                              {"linear", RopeScalingKind::kLinear},
+                                                              {"llama3", RopeScalingKind::kLlama3},
+                                                              {"yarn", RopeScalingKind::kYarn}}};
+inline constexpr Words<MaskKind, 4> kMaskKindWords{{{"bidirectional", MaskKind::kBidirectional},
+                                                    {"prefix", MaskKind::kPrefix},
+                                                    {"document", MaskKind::kDocument},
+                                                    {"dilated", MaskKind::kDilated}}};
+inline constexpr Words<PaddingSide, 2> kPaddingWords{{{"left", PaddingSide::kLeft}, {"right", PaddingSide::kRight}}};
 inline constexpr Words<Dtype, 4> kDtypeWords{{{"float32", Dtype::kFloat32},
                                               {"float64", Dtype::kFloat64},
                                               {"bfloat16", Dtype::kBFloat16},

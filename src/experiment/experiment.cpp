@@ -12,6 +12,7 @@
 #include "attention/input_embedding.h"
 #include "attention/multi_head_attention.h"
 #include "attention/single_head_attention.h"
+#include "config/padded_tokens.h"
 #include "config/saved_trace_names.h"
 #include "config/token_labels.h"
 #include "config/tokenizer.h"
@@ -64,11 +65,23 @@ at::Tensor to_tensor(const std::vector<std::vector<std::int64_t>>& ids) {
   return at::tensor(flat, at::kLong).view({static_cast<std::int64_t>(ids.size()), -1});
 }
 
-std::vector<std::vector<std::string>> as_labels(const at::Tensor& tokens) {
+/// Padding is about the tokens of x, unless the keys come from a memory.
+bool pads_tokens(const RunConfig& config) { return config.padding.has_value() && !config.memory_length.has_value(); }
+
+/// Items of different lengths become T tokens each.
+Tokens filled_up(Tokens tokens, const RunConfig& config) {
+  return pads_tokens(config) ? padded_to(std::move(tokens), config.T, *config.padding) : tokens;
+}
+
+/// A token's id is its word where it has no other.
+std::vector<std::vector<std::string>> as_labels(const at::Tensor& tokens, const RunConfig& config) {
   std::vector<std::vector<std::string>> labels;
   for (std::int64_t b = 0; b < tokens.size(0); ++b) {
     auto& item = labels.emplace_back();
-    for (std::int64_t t = 0; t < tokens.size(1); ++t) item.push_back(std::to_string(tokens[b][t].item<std::int64_t>()));
+    for (std::int64_t t = 0; t < tokens.size(1); ++t) {
+      const bool is_padding = pads_tokens(config) && !is_real_key(config, b, t);
+      item.push_back(is_padding ? kPaddingLabel : std::to_string(tokens[b][t].item<std::int64_t>()));
+    }
   }
   return labels;
 }
@@ -117,11 +130,11 @@ void make_input(Experiment& experiment) {
     experiment.x = to_tensor(*entry, file.source_name(), config.dtype, experiment.notes);
     experiment.token_labels = labels_of(file, config, experiment.notes);
   } else if (const auto* text = std::get_if<TextInput>(&config.input)) {
-    Tokens tokens = tokenize(*text);
+    Tokens tokens = filled_up(tokenize(*text), config);
     experiment.tokens = to_tensor(tokens.ids);
     experiment.token_labels = std::move(tokens.labels);
   } else if (const auto* ids = std::get_if<TokensInput>(&config.input)) {
-    experiment.tokens = to_tensor(ids->ids);
+    experiment.tokens = to_tensor(filled_up({ids->ids, {}, 0}, config).ids);
   } else if (config.embedding.has_value()) {
     experiment.tokens =
         random_integers({config.B, config.T}, config.embedding->vocab_size, config.seed, RandomStream::kTokens);
@@ -129,7 +142,7 @@ void make_input(Experiment& experiment) {
     experiment.x = random_normal({config.B, config.T, d_model}, config.seed, RandomStream::kInput);
   }
   if (experiment.tokens.has_value() && experiment.token_labels.empty()) {
-    experiment.token_labels = as_labels(*experiment.tokens);
+    experiment.token_labels = as_labels(*experiment.tokens, config);
   }
 }
 

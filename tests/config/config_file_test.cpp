@@ -24,11 +24,13 @@ TEST(ConfigFile, FourSizesAreEnough) {
 }
 
 TEST(ConfigFile, DefaultsAreThoseOfTheTable) {
-  EXPECT_EQ(
-      to_json(parse(tiny())).dump(),
-      R"({"B":2,"T":8,"d_model":16,"H":4,"module":"multi-head","d_k":4,"qkv":"fused","bias":false,"dropout":0.0,)"
-      R"("causal":true,"max_seq_len":1024,"embedding":null,"weights":null,"weights_layout":"auto","input":{"kind":"random"},"mode":"eval",)"
-      R"("dtype":"float32","device":"cpu","seed":0,"threads":null})");
+  EXPECT_EQ(to_json(parse(tiny())).dump(),
+            R"({"B":2,"T":8,"d_model":16,"H":4,"H_kv":4,"module":"multi-head","d_k":4,"qkv":"fused","bias":false,)"
+            R"("output_bias":false,"dropout":0.0,"causal":true,"window":null,"mask":null,"rope":null,"qk_norm":false,)"
+            R"("qk_norm_eps":1e-06,"scale":0.5,"softcap":null,"alibi":false,"sink":false,"engine":"explicit",)"
+            R"("max_seq_len":1024,"padding":null,"lengths":null,"memory":null,"cache":null,"embedding":null,)"
+            R"("weights":null,"weights_layout":"auto","input":{"kind":"random"},"mode":"eval",)"
+            R"("dtype":"float32","device":"cpu","seed":0,"threads":null})");
 }
 
 TEST(ConfigFile, EveryKeyIsRead) {
@@ -39,7 +41,16 @@ TEST(ConfigFile, EveryKeyIsRead) {
   RunConfig expected;
   expected.B = 3;
   expected.T = 5;
-  expected.attention = {ModuleKind::kSingleHead, 24, 1, 6, QkvLayout::kSeparate, true, 0.25, false, 7};
+  AttentionConfig& layer = expected.attention;
+  layer.module = ModuleKind::kSingleHead;
+  layer.d_model = 24;
+  layer.H = 1;
+  layer.given_d_k = 6;
+  layer.qkv = QkvLayout::kSeparate;
+  layer.bias = true;
+  layer.dropout = 0.25;
+  layer.causal = false;
+  layer.max_seq_len = 7;
   expected.embedding = EmbeddingConfig{11, Positions::kSinusoidal};
   expected.mode = Mode::kTrain;
   expected.dtype = Dtype::kBFloat16;
@@ -145,13 +156,45 @@ TEST(ConfigKeys, ListsEveryKeyOnceInTheOrderOfTheTable) {
                                                      "T",
                                                      "d_model",
                                                      "H",
+                                                     "H_kv",
                                                      "module",
                                                      "d_k",
                                                      "qkv",
                                                      "bias",
+                                                     "output_bias",
                                                      "dropout",
                                                      "causal",
+                                                     "window",
+                                                     "mask.kind",
+                                                     "mask.length",
+                                                     "mask.lengths",
+                                                     "mask.stride",
+                                                     "mask.file",
+                                                     "mask.name",
+                                                     "rope.theta",
+                                                     "rope.style",
+                                                     "rope.scaling.kind",
+                                                     "rope.scaling.factor",
+                                                     "rope.scaling.low_freq_factor",
+                                                     "rope.scaling.high_freq_factor",
+                                                     "rope.scaling.original_max_seq_len",
+                                                     "rope.scaling.beta_fast",
+                                                     "rope.scaling.beta_slow",
+                                                     "rope.scaling.attention_factor",
+                                                     "qk_norm",
+                                                     "qk_norm_eps",
+                                                     "scale",
+                                                     "softcap",
+                                                     "alibi",
+                                                     "sink",
+                                                     "engine",
                                                      "max_seq_len",
+                                                     "padding",
+                                                     "lengths",
+                                                     "memory.T_k",
+                                                     "cache.prefill",
+                                                     "cache.steps",
+                                                     "cache.chunk",
                                                      "embedding.vocab_size",
                                                      "embedding.positions",
                                                      "weights",

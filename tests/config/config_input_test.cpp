@@ -69,22 +69,21 @@ TEST(TextInput, RefusesWhatIsNoText) {
             "tiny.json: /input/file: must be left out when text is given");
 }
 
-TEST(TextInput, RefusesTextsOfDifferentLengths) {
-  EXPECT_EQ(
-      error_of(text_config(R"("text": ["ab", "abc"])")),
-      "tiny.json: /input/text: all items must have the same number of tokens (padding is not supported yet), got 2, 3");
+TEST(TextInput, RefusesTextsOfDifferentLengthsWithoutPadding) {
+  EXPECT_EQ(error_of(text_config(R"("text": ["ab", "abc"])")),
+            "tiny.json: /padding: missing; the items of the text input have 2, 3 tokens: say at which side the shorter "
+            "ones are filled up, left or right");
   EXPECT_EQ(error_of(text_config(R"("text": ["a b", "ab", "a b"], "tokenizer": "words")")),
-            "tiny.json: /input/text: all items must have the same number of tokens (padding is not supported yet), got "
-            "2, 1, 2");
+            "tiny.json: /padding: missing; the items of the text input have 2, 1, 2 tokens: say at which side the "
+            "shorter ones are filled up, left or right");
 }
 
 TEST(TextInput, ListsOnlyTheFirstOfManyLengths) {
   std::string texts = R"("a")";
   for (int i = 0; i < 20; ++i) texts += R"(, "ab")";
   EXPECT_EQ(error_of(text_config("\"text\": [" + texts + "]")),
-            "tiny.json: /input/text: all items must have the same number of tokens (padding is not supported yet), got "
-            "1, 2, 2, "
-            "2, 2, 2, 2, 2, 2, 2, 2, 2, ...");
+            "tiny.json: /padding: missing; the items of the text input have 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, ... "
+            "tokens: say at which side the shorter ones are filled up, left or right");
 }
 
 class TextFile : public ::testing::Test {
@@ -120,10 +119,10 @@ TEST_F(TextFile, RefusesInvalidUtf8ByLineAndOffset) {
   EXPECT_EQ(error("ab\nc\xff\n"), file() + "line 2: must be UTF-8, got an invalid byte at offset 1");
 }
 
-TEST_F(TextFile, RefusesLinesOfDifferentLengths) {
-  EXPECT_EQ(
-      error("ab\nabc\n"),
-      "tiny.json: /input/file: all items must have the same number of tokens (padding is not supported yet), got 2, 3");
+TEST_F(TextFile, RefusesLinesOfDifferentLengthsWithoutPadding) {
+  EXPECT_EQ(error("ab\nabc\n"),
+            "tiny.json: /padding: missing; the items of the text input have 2, 3 tokens: say at which side the shorter "
+            "ones are filled up, left or right");
 }
 
 TEST_F(TextFile, IsRefusedByConfigKeyAndPathWhenItIsMissing) {
@@ -161,9 +160,9 @@ TEST(TokensInput, RefusesWhatIsNoBatchOfIds) {
   EXPECT_EQ(error_of(tokens_config("[1, 2]")), "tiny.json: /input/ids/0: must be an array of token ids, got 1");
   EXPECT_EQ(error_of(tokens_config("[[]]")),
             "tiny.json: /input/ids/0: must be an array of token ids, got an empty array");
-  EXPECT_EQ(
-      error_of(tokens_config("[[1, 2], [3]]")),
-      "tiny.json: /input/ids: all items must have the same number of tokens (padding is not supported yet), got 2, 1");
+  EXPECT_EQ(error_of(tokens_config("[[1, 2], [3]]")),
+            "tiny.json: /padding: missing; the items of the tokens input have 2, 1 tokens: say at which side the "
+            "shorter ones are filled up, left or right");
 }
 
 TEST(TokensInput, NeedsAnEmbeddingWithAVocabulary) {

@@ -1,0 +1,223 @@
+#include "config/mask_words.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/text.h"
+
+namespace attn {
+namespace {
+
+constexpr std::int64_t kMostCells = std::int64_t{1} << 24;
+constexpr std::size_t kMostListed = 16;  ///< numbers in one line
+
+bool own_mask_shows(const RowsMask& mask, std::int64_t i, std::int64_t j) {
+  return i < mask.queries && j < mask.keys && mask.visible[static_cast<std::size_t>(i * mask.keys + j)];
+}
+bool own_mask_shows(const PrefixMask& mask, std::int64_t i, std::int64_t j) {
+  return j <= i || (i < mask.length && j < mask.length);
+}
+bool own_mask_shows(const DocumentMask& mask, std::int64_t i, std::int64_t j) {
+  std::int64_t end = 0;
+  for (const std::int64_t length : mask.lengths) {
+    end += length;
+    if (i < end || j < end) return i < end && j < end;  // one of them is in this document: the other must be, too
+  }
+  return true;
+}
+bool own_mask_shows(const DilatedMask& mask, std::int64_t i, std::int64_t j) {
+  return std::abs(i - j) % mask.stride == 0;
+}
+bool own_mask_shows(const BidirectionalMask&, std::int64_t, std::int64_t) { return true; }
+
+/// Query i and key j of item b, positions in their sequences.
+bool may_look(const RunConfig& config, std::int64_t b, std::int64_t i, std::int64_t j) {
+  const AttentionConfig& layer = config.attention;
+  if (!is_real_key(config, b, j)) return false;
+  if (layer.causal && j > i) return false;
+  if (layer.window && std::abs(i - j) >= *layer.window) return false;
+  if (!layer.mask) return true;
+  return std::visit([i, j](const auto& mask) { return own_mask_shows(mask, i, j); }, *layer.mask);
+}
+
+/// "0-2, 5".
+std::string as_ranges(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::string> ranges;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    ranges.push_back(std::to_string(numbers[first]) + (last > first ? "-" + std::to_string(numbers[last]) : ""));
+    first = last + 1;
+  }
+  if (ranges.size() > kMostListed) {
+    ranges.resize(kMostListed);
+    ranges.emplace_back("...");
+  }
+  return join(ranges);
+}
+
+std::string counted(std::size_t count, const std::string& noun) {
+  return format_count(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// "row 2", "rows 2-4, 7".
+std::string named(const std::vector<std::int64_t>& numbers, const std::string& noun) {
+  return noun + (numbers.size() == 1 ? " " : "s ") + as_ranges(numbers);
+}
+
+std::string own_mask_words(const RowsMask& mask) {
+  return mask.file ? "own mask " + printable(mask.name) + " of " + printable(mask.file->filename().string())
+                   : "own mask in rows";
+}
+std::string own_mask_words(const PrefixMask& mask) {
+  return "prefix " + std::to_string(mask.length) + " (they see each other, later ones see what is before them)";
+}
+std::string own_mask_words(const DocumentMask& mask) {
+  std::vector<std::string> lengths;
+  for (const std::int64_t length : mask.lengths) lengths.push_back(std::to_string(length));
+  return "documents of " + join(lengths) + " (each sees itself only)";
+}
+std::string own_mask_words(const DilatedMask& mask) {
+  return "dilated (every " + std::to_string(mask.stride) + ". key, counted from itself)";
+}
+std::string own_mask_words(const BidirectionalMask&) { return "bidirectional"; }
+
+std::string combination(const RunConfig& config) {
+  const AttentionConfig& layer = config.attention;
+  std::vector<std::string> parts;
+  if (layer.causal) parts.emplace_back("causal");
+  if (config.padding) parts.push_back("padding " + to_string(*config.padding));
+  if (layer.window) {
+    parts.push_back("window " + std::to_string(*layer.window) +
+                    (layer.causal ? " (counts itself)" : " (to each side, counts itself)"));
+  }
+  if (layer.mask) {
+    parts.push_back(std::visit([](const auto& mask) { return own_mask_words(mask); }, *layer.mask));
+  }
+  if (parts.empty()) return "mask: none, every query sees every key";
+  return "mask: true keeps (the query may look); " + join(parts, " AND ");
+}
+
+void tell_places(const RunConfig& config, std::vector<std::string>& lines) {
+  if (config.memory_length) {
+    lines.push_back("queries and keys are of two sequences, T_q " + std::to_string(config.T) + ", T_k " +
+                    std::to_string(*config.memory_length) + ": there is nothing to align");
+  }
+  if (!config.cache) return;
+  const CacheConfig& cache = *config.cache;
+  lines.push_back("with the cache, call 1 has " + counted(static_cast<std::size_t>(cache.chunk), "query") + " and " +
+                  std::to_string(cache.prefill + cache.chunk) + " keys, " +
+                  alignment_words(cache.chunk, cache.prefill + cache.chunk) +
+                  (cache.steps > 1 ? "; each further call " + std::to_string(cache.chunk) + " on" : ""));
+}
+
+/// What one item's rows and keys come to.
+struct ItemRows {
+  std::vector<std::int64_t> visible;         ///< keys of each row.
+  std::vector<std::int64_t> hidden;          ///< rows without any.
+  std::vector<std::int64_t> without_itself;  ///< rows of tokens that see others, but not themselves.
+  std::vector<std::int64_t> unseen;          ///< keys of tokens that no row sees.
+};
+
+ItemRows count_rows(const RunConfig& config, std::int64_t b) {
+  ItemRows rows;
+  const std::int64_t T_k = key_length(config);
+  std::vector<bool> seen(static_cast<std::size_t>(T_k), false);
+  for (std::int64_t i = 0; i < config.T; ++i) {
+    std::int64_t count = 0;
+    for (std::int64_t j = 0; j < T_k; ++j) {
+      if (!may_look(config, b, i, j)) continue;
+      ++count;
+      seen[static_cast<std::size_t>(j)] = true;
+    }
+    rows.visible.push_back(count);
+    if (count == 0) rows.hidden.push_back(i);
+    const bool has_itself = !config.memory_length && is_real_key(config, b, i);
+    if (has_itself && count > 0 && !may_look(config, b, i, i)) rows.without_itself.push_back(i);
+  }
+  for (std::int64_t j = 0; j < T_k; ++j) {
+    if (!seen[static_cast<std::size_t>(j)] && is_real_key(config, b, j)) rows.unseen.push_back(j);
+  }
+  return rows;
+}
+
+std::string visible_words(const std::vector<std::int64_t>& visible) {
+  std::vector<std::string> words;
+  for (const std::int64_t count : visible) {
+    if (words.size() == kMostListed) {
+      words.emplace_back("...");
+      break;
+    }
+    words.push_back(std::to_string(count));
+  }
+  return "visible keys a row: " + join(words) +
+         (visible.size() > kMostListed ? " (" + counted(visible.size(), "row") + ")" : "");
+}
+
+void tell_rows(const ItemRows& rows, const std::string& item, std::vector<std::string>& lines) {
+  const std::string before = item.empty() ? "" : item + ", ";
+  lines.push_back((item.empty() ? "" : item + ": ") + visible_words(rows.visible));
+  if (!rows.hidden.empty()) {
+    lines.push_back(counted(rows.hidden.size(), "row") + " fully hidden (weights and context are 0): " + before +
+                    named(rows.hidden, "row"));
+  }
+  if (!rows.without_itself.empty()) {
+    lines.push_back("warning: " + before + named(rows.without_itself, "row") +
+                    (rows.without_itself.size() == 1 ? " does not see itself" : " do not see themselves"));
+  }
+  if (!rows.unseen.empty()) lines.push_back("warning: " + before + "no row sees " + named(rows.unseen, "key"));
+}
+
+/// Masks that hide nothing at this length, and an own mask of which causal hides a part.
+void warn_of_parts(const RunConfig& config, std::vector<std::string>& lines) {
+  const AttentionConfig& layer = config.attention;
+  const std::string T = std::to_string(config.T);
+  if (layer.window && *layer.window >= config.T) {
+    lines.push_back("warning: window " + std::to_string(*layer.window) + " hides nothing at T " + T);
+  }
+  if (!layer.mask) return;
+  if (const auto* prefix = std::get_if<PrefixMask>(&*layer.mask); prefix != nullptr && prefix->length >= config.T) {
+    lines.push_back("warning: prefix " + std::to_string(prefix->length) + " is all of T " + T +
+                    ": every token sees every other");
+  }
+  if (const auto* dilated = std::get_if<DilatedMask>(&*layer.mask); dilated != nullptr && dilated->stride == 1) {
+    lines.emplace_back("warning: stride 1 hides nothing");
+  }
+  const auto* rows = std::get_if<RowsMask>(&*layer.mask);
+  if (rows == nullptr || !layer.causal) return;
+  std::size_t later = 0;
+  for (std::int64_t i = 0; i < rows->queries; ++i) {
+    for (std::int64_t j = i + 1; j < rows->keys; ++j) later += own_mask_shows(*rows, i, j) ? 1 : 0;
+  }
+  if (later > 0) {
+    lines.push_back("warning: the own mask opens " + counted(later, "later key") +
+                    " that causal hides: both hold; causal false would show them");
+  }
+}
+
+}  // namespace
+
+std::string alignment_words(std::int64_t T_q, std::int64_t T_k) {
+  if (T_q == T_k) return "";
+  return "bottom-right aligned: query 0 sits at position " + std::to_string(T_k - T_q);
+}
+
+std::vector<std::string> mask_words(const RunConfig& config) {
+  std::vector<std::string> lines{combination(config)};
+  tell_places(config, lines);
+  // Items differ by their padding only.
+  const std::int64_t items = config.padding ? config.B : 1;
+  const double cells =
+      static_cast<double>(items) * static_cast<double>(config.T) * static_cast<double>(key_length(config));
+  if (cells > static_cast<double>(kMostCells)) {
+    lines.push_back("visible keys a row: not counted above " + format_count(kMostCells) + " cells");
+    return lines;
+  }
+  for (std::int64_t b = 0; b < items; ++b) {
+    tell_rows(count_rows(config, b), config.padding ? "item " + std::to_string(b) : "", lines);
+  }
+  warn_of_parts(config, lines);
+  return lines;
+}
+
+}  // namespace attn

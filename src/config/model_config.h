@@ -1,0 +1,43 @@
+// A model's own config.json, as model hubs keep it beside the weights, read as a config of one of its attention layers:
+// its keys become ours. Recognised by its key `model_type`. Private to this room; config_file.cpp is the caller.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "config/config_reader.h"
+
+namespace attn {
+
+/// The same layer in our keys. B and T are not in it: no model says them.
+struct ModelConfig {
+  nlohmann::json config;
+  std::vector<std::string> origins;                  ///< "H_kv 8 from /num_key_value_heads", one line a key.
+  std::map<std::string, std::string> file_pointers;  ///< "/H_kv" -> "/num_key_value_heads", for errors.
+};
+
+/// Whether the config has a `model_type`: ours have none.
+bool is_model_config(const nlohmann::json& root);
+
+/// Takes "layer=N" out of the words of --set and --sweep; absent when there is none. Layers of one model may differ
+/// (Gemma 2's windows), so this one key is of the model and not of the layer. Throws ConfigError for an N that is none.
+std::optional<std::int64_t> take_layer(std::vector<std::string>& set_words, std::vector<std::string>& sweep_words);
+
+/// The keys that these words give: "rope.theta" for "rope.theta=1". What they give is not refused in the model.
+std::set<std::string> keys_of(const std::vector<std::string>& set_words, const std::vector<std::string>& sweep_words);
+
+/// Translates. A key that changes attention in a way that our keys cannot say is refused, never passed over; a key
+/// whose name only sounds like it, too, unless its value is null, false or empty. Keys of other parts of the model are
+/// named in one of the origins.
+/// Throws ConfigError: an unknown model type (with the list of the known ones), a layer the model has not, a refused
+/// key, a value of the wrong type.
+ModelConfig translate_model_config(const nlohmann::json& root, const ConfigSource& source,
+                                   std::optional<std::int64_t> layer, const std::set<std::string>& given_keys);
+
+}  // namespace attn
