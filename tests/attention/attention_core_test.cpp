@@ -246,8 +246,8 @@ TEST(ScaledDotProduct, RefusesShapesThatDoNotBelongTogether) {
   const at::Tensor q = at::zeros({1, 2, 3, 4});
   EXPECT_EQ(refusal(q, at::zeros({1, 2, 3, 5}), at::zeros({1, 2, 3, 5})),
             "k: expected shape (1, 2, -1, 4) (-1 is any), got (1, 2, 3, 5)");
-  EXPECT_EQ(refusal(q, at::zeros({1, 1, 3, 4}), at::zeros({1, 1, 3, 4})),
-            "k: expected shape (1, 2, -1, 4) (-1 is any), got (1, 1, 3, 4)");
+  EXPECT_EQ(refusal(q, at::zeros({1, 3, 3, 4}), at::zeros({1, 3, 3, 4})),
+            "k: expected shape (1, 2, -1, 4) (-1 is any), got (1, 3, 3, 4)");
   EXPECT_EQ(refusal(q, q, at::zeros({1, 2, 2, 4})), "v: expected shape (1, 2, 3, 4), got (1, 2, 2, 4)");
 }
 

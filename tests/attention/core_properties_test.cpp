@@ -16,6 +16,12 @@ using test::random_tensor;
 /// Scores reach a few thousands, and each of their roundings is one of the weights' exponents.
 constexpr double kLimit = 1e-11;
 
+AttentionCoreOptions scaled_by(double scale) {
+  AttentionCoreOptions options;
+  options.scale = scale;
+  return options;
+}
+
 /// A random case in float64. Queries and keys are spread so that rows are neither flat nor one-hot only.
 struct Case {
   std::int64_t B = *rc::gen::inRange<std::int64_t>(1, 4);
@@ -27,7 +33,7 @@ struct Case {
   at::Tensor q = random_tensor({B, H, T, d_k}, 3 * seed) * spread;
   at::Tensor k = random_tensor({B, H, T, d_k}, 3 * seed + 1) * spread;
   at::Tensor v = random_tensor({B, H, T, d_k}, 3 * seed + 2);
-  AttentionCoreOptions options{.scale = 1.0 / std::sqrt(static_cast<double>(d_k)), .mask = {}, .dropout = 0.0};
+  AttentionCoreOptions options = scaled_by(1.0 / std::sqrt(static_cast<double>(d_k)));
 
   AttentionCoreOutput attend() const { return scaled_dot_product_attention(q, k, v, options); }
 };

@@ -29,16 +29,36 @@ TEST(Heads, MergeIsContiguous) { EXPECT_TRUE(merge_heads(at::zeros({2, 3, 4, 5})
 
 TEST(Heads, SplitWorksOnASliceOfAFusedProjection) {
   const at::Tensor qkv = at::arange(24, at::kDouble).reshape({1, 2, 12});
-  const QueryKeyValue thirds = split_thirds(qkv);
+  const QueryKeyValue thirds = split_qkv_widths(qkv, 4);
   const at::Tensor expected = tensor_of({1, 2, 2, 2}, {4, 5, 16, 17, 6, 7, 18, 19});
   EXPECT_TRUE(identical(split_heads(thirds.k, 2), expected));
 }
 
-TEST(Heads, ThirdsAreQThenKThenV) {
-  const QueryKeyValue thirds = split_thirds(tensor_of({1, 1, 6}, {0, 1, 2, 3, 4, 5}));
+TEST(Heads, TheLastAxisHoldsQThenKThenV) {
+  const QueryKeyValue thirds = split_qkv_widths(tensor_of({1, 1, 6}, {0, 1, 2, 3, 4, 5}), 2);
   EXPECT_TRUE(identical(thirds.q, tensor_of({1, 1, 2}, {0, 1})));
   EXPECT_TRUE(identical(thirds.k, tensor_of({1, 1, 2}, {2, 3})));
   EXPECT_TRUE(identical(thirds.v, tensor_of({1, 1, 2}, {4, 5})));
+}
+
+TEST(Heads, KeysAndValuesAreAlikeHoweverWideTheQueries) {
+  const QueryKeyValue parts = split_qkv_widths(tensor_of({1, 1, 6}, {0, 1, 2, 3, 4, 5}), 4);
+  EXPECT_TRUE(identical(parts.q, tensor_of({1, 1, 4}, {0, 1, 2, 3})));
+  EXPECT_TRUE(identical(parts.k, tensor_of({1, 1, 1}, {4})));
+  EXPECT_TRUE(identical(parts.v, tensor_of({1, 1, 1}, {5})));
+}
+
+// Four heads of one token each, width 1, over two key heads.
+TEST(Heads, AGroupIsARunOfNeighbours) {
+  const at::Tensor heads = tensor_of({1, 4, 1, 1}, {0, 1, 2, 3});
+  EXPECT_TRUE(identical(stack_groups(heads, 2), tensor_of({1, 2, 2, 1}, {0, 1, 2, 3})));
+}
+
+TEST(Heads, UnstackingUndoesStacking) {
+  const at::Tensor heads = test::random_tensor({2, 6, 5, 3}, 1);
+  for (const std::int64_t key_heads : {1, 2, 3, 6}) {
+    EXPECT_TRUE(identical(unstack_groups(stack_groups(heads, key_heads), 6), heads)) << key_heads;
+  }
 }
 
 class HeadShapes : public ::testing::TestWithParam<test::LayerShape> {};

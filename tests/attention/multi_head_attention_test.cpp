@@ -234,11 +234,11 @@ TEST(CausalMaskBuffer, IsMissingWhereNothingIsHidden) {
   config.causal = false;
   const MultiHeadAttention layer(config);
   EXPECT_TRUE(layer->named_buffers().is_empty());
-  EXPECT_FALSE(layer->mask(4).has_value());
+  EXPECT_FALSE(layer->mask({4, 4}).has_value());
 }
 
 TEST(CausalMaskBuffer, IsCutToTheSequence) {
-  EXPECT_TRUE(identical(CausalMultiHeadAttention(12, 3, 8)->mask(5).value(), causal_mask(5, 5)));
+  EXPECT_TRUE(identical(CausalMultiHeadAttention(12, 3, 8)->mask({5, 5}).value(), causal_mask(5, 5)));
 }
 
 // --- scale, dtype, dropout, gradients, the seam ---
