@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 
 namespace attn {
 namespace {
@@ -15,8 +15,9 @@ struct OtherMask : AttentionCore {
   at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const override {
     return AttentionCore::mask_scores(scaled, applied(mask));
   }
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override {
-    return AttentionCore::normalize_scores(masked, applied(mask));
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                              const std::optional<at::Tensor>& sink) const override {
+    return AttentionCore::normalize_scores(masked, applied(mask), sink);
   }
   std::optional<at::Tensor> applied(const std::optional<at::Tensor>& mask) const {
     return mask.has_value() ? std::optional(changed(*mask)) : std::nullopt;

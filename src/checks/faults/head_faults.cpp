@@ -2,7 +2,8 @@
 #include <ATen/ATen.h>
 
 #include "attention/heads.h"
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
+#include "checks/faults/faulty_cores.h"
 
 namespace attn {
 namespace {
@@ -15,12 +16,18 @@ at::Tensor bare_reshape(const at::Tensor& tokens, std::int64_t heads) {
 struct SplitByBareReshape : MultiHeadAttentionImpl {
   using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
   QueryKeyValue split_qkv(const Projections& projections) override {
-    const auto split = [&](const at::Tensor& tokens) { return bare_reshape(tokens, config_.H); };
-    if (config_.qkv == QkvLayout::kFusedPerHead) return split_thirds(split(projections.qkv.value()));
-    const QueryKeyValue wide =
-        projections.qkv.has_value() ? split_thirds(*projections.qkv) : projections.separate.value();
-    return {split(wide.q), split(wide.k), split(wide.v)};
+    const std::int64_t H_kv = config_.H_kv();
+    if (config_.qkv == QkvLayout::kFusedPerHead) {
+      const std::int64_t of_a_group = config_.heads_a_group();
+      const QueryKeyValue groups = split_qkv_widths(bare_reshape(projections.qkv.value(), H_kv), of_a_group * d_k());
+      const at::Tensor q = groups.q.reshape({groups.q.size(0), config_.H, groups.q.size(2), d_k()});
+      return {q, groups.k, groups.v};
+    }
+    const QueryKeyValue wide = projections.qkv.has_value() ? split_qkv_widths(*projections.qkv, config_.heads_width())
+                                                           : projections.separate.value();
+    return {bare_reshape(wide.q, config_.H), bare_reshape(wide.k, H_kv), bare_reshape(wide.v, H_kv)};
   }
+  std::int64_t d_k() const { return config_.d_k(); }
 };
 
 /// The heads begin one channel too late.
@@ -29,7 +36,7 @@ struct CutOffByOne : MultiHeadAttentionImpl {
   QueryKeyValue split_qkv(const Projections& projections) override {
     const QueryKeyValue right = MultiHeadAttentionImpl::split_qkv(projections);
     const auto shifted = [&](const at::Tensor& heads) {
-      return split_heads(merge_heads(heads).roll({-1}, {-1}), config_.H);
+      return split_heads(merge_heads(heads).roll({-1}, {-1}), heads.size(1));
     };
     return {shifted(right.q), shifted(right.k), shifted(right.v)};
   }
@@ -77,7 +84,7 @@ struct AxisLeft : Layer {
 
 struct ValuesOfOtherHead : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
-    return AttentionCore::mix_values(weights, v.roll({1}, {1}));
+    return AttentionCore::mix_values(weights, for_every_query_head(v, weights).roll({1}, {1}));
   }
 };
 

@@ -1,4 +1,4 @@
-#include "checks/faulty_cores.h"
+#include "checks/faults/faulty_cores.h"
 
 #include <ATen/ATen.h>
 
@@ -18,6 +18,11 @@ at::Tensor only_pair(const at::Tensor& like, const LeakedPair& pair) {
   return marked;
 }
 
+at::Tensor for_every_query_head(const at::Tensor& keys, const at::Tensor& like) {
+  if (like.dim() != 4 || keys.size(1) == like.size(1)) return keys;
+  return keys.repeat_interleave(like.size(1) / keys.size(1), 1);
+}
+
 at::Tensor OpenPair::mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const {
   if (!mask.has_value()) return AttentionCore::mask_scores(scaled, mask);
   return AttentionCore::mask_scores(scaled, mask->logical_or(only_pair(scaled, pair)));
@@ -25,11 +30,12 @@ at::Tensor OpenPair::mask_scores(const at::Tensor& scaled, const std::optional<a
 
 at::Tensor MixedInPair::mix_values(const at::Tensor& weights, const at::Tensor& v) const {
   const at::Tensor share_of_pair = only_pair(weights, pair).to(weights.scalar_type()) * share;
-  return AttentionCore::mix_values(weights, v) + at::matmul(share_of_pair, v);
+  return AttentionCore::mix_values(weights, v) + AttentionCore::mix_values(share_of_pair, v);
 }
 
-at::Tensor WeightedPair::normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const {
-  const at::Tensor weights = AttentionCore::normalize_scores(masked, mask);
+at::Tensor WeightedPair::normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                                          const std::optional<at::Tensor>& sink) const {
+  const at::Tensor weights = AttentionCore::normalize_scores(masked, mask, sink);
   const at::Tensor leaked = only_pair(weights, pair).to(weights.scalar_type()) * share;
   const at::Tensor own = only_pair(weights, {pair.batch, pair.head, pair.query, pair.query});
   return weights + leaked - own.to(weights.scalar_type()) * share;

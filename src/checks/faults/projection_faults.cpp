@@ -3,7 +3,7 @@
 
 #include "attention/distinct.h"
 #include "attention/heads.h"
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 
 namespace attn {
 namespace {
@@ -30,21 +30,23 @@ struct KeysForValues : Layer {
 struct OtherFusedLayout : MultiHeadAttentionImpl {
   using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
   QueryKeyValue split_qkv(const Projections& projections) override {
-    const at::Tensor& qkv = projections.qkv.value();  // (B, T, 3*H*d_k)
-    const std::int64_t H = config_.H;
-    if (config_.qkv == QkvLayout::kFused) return split_thirds(split_heads(qkv, H));
-    const QueryKeyValue wide = split_thirds(qkv);
-    return {split_heads(wide.q, H), split_heads(wide.k, H), split_heads(wide.v, H)};
+    const QkvLayout right = config_.qkv;
+    config_.qkv = right == QkvLayout::kFused ? QkvLayout::kFusedPerHead : QkvLayout::kFused;
+    QueryKeyValue heads = MultiHeadAttentionImpl::split_qkv(projections);
+    config_.qkv = right;
+    return heads;
   }
 };
 
 template <typename Layer>
 struct WithoutBias : Layer {
   using Layer::Layer;
-  Projections project_qkv(const at::Tensor& x) override {
-    const auto linear = [&](std::size_t index) { return at::linear(x, this->qkv_layers_[index]->weight); };
-    if (this->qkv_layers_.size() == 1) return {linear(0), std::nullopt};
-    return {std::nullopt, QueryKeyValue{linear(0), linear(1), linear(2)}};
+  Projections project_qkv(const at::Tensor& x, const at::Tensor& memory) override {
+    const auto linear = [&](std::size_t index, const at::Tensor& from) {
+      return at::linear(from, this->qkv_layers_[index]->weight);
+    };
+    if (this->qkv_layers_.size() == 1) return {linear(0, x), std::nullopt};
+    return {std::nullopt, QueryKeyValue{linear(0, x), linear(1, memory), linear(2, memory)}};
   }
   at::Tensor project_output(const at::Tensor& merged) override {
     return at::linear(merged, this->output_layer_->weight);

@@ -1,7 +1,7 @@
 // Faults of dropout.
 #include <ATen/ATen.h>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 
 namespace attn {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "checks/check_context.h"
 #include "checks/check_table.h"
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 #include "experiment/torch_guard.h"
 
 namespace attn {
@@ -19,7 +19,7 @@ using HonestStatuses = std::map<std::string, CheckStatus>;
 void judge_honest(SelfTestResult& result, const Experiment& experiment, HonestStatuses& statuses) {
   LayerSubject subject(
       experiment.config, [](const RunConfig& run) { return make_layer(run); }, experiment.layer);
-  CheckContext context(subject, experiment.config, experiment.x);
+  CheckContext context(subject, experiment.config, experiment.input(experiment.x));
   for (const CheckEntry& check : check_table()) {
     CheckResult verdict = run_check(check, context);
     statuses[verdict.name] = verdict.status;
@@ -32,7 +32,7 @@ void judge_honest(SelfTestResult& result, const Experiment& experiment, HonestSt
 void judge_fault(FaultVerdict& verdict, const FaultEntry& fault, const Experiment& experiment,
                  const HonestStatuses& honest) {
   LayerSubject subject(experiment.config, fault.plant());
-  CheckContext context(subject, experiment.config, experiment.x);
+  CheckContext context(subject, experiment.config, experiment.input(experiment.x));
   for (const CheckEntry& check : check_table()) {
     const std::string& name = check.info.name;
     const std::vector<std::string>& named = fault.info.caught_by;

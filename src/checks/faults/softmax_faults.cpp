@@ -3,20 +3,22 @@
 
 #include <cmath>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 #include "checks/number_format.h"
 
 namespace attn {
 namespace {
 
 struct SoftmaxOverQueries : AttentionCore {
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>&) const override {
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>&,
+                              const std::optional<at::Tensor>&) const override {
     return at::softmax(masked, -2);
   }
 };
 
 struct SoftmaxOverHeads : AttentionCore {
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>&) const override {
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>&,
+                              const std::optional<at::Tensor>&) const override {
     return at::nan_to_num(at::softmax(masked, 1), 0.0);
   }
 };
@@ -25,7 +27,8 @@ struct MaskAfterSoftmax : AttentionCore {
   at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>&) const override {
     return scaled * 1;
   }
-  at::Tensor normalize_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const override {
+  at::Tensor normalize_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask,
+                              const std::optional<at::Tensor>&) const override {
     const at::Tensor weights = at::softmax(scaled, -1);
     return mask.has_value() ? weights.masked_fill(mask->logical_not(), 0.0) : weights;
   }
@@ -33,8 +36,9 @@ struct MaskAfterSoftmax : AttentionCore {
 
 /// Weights twice as large, halved where they are used.
 struct WeightsAnnouncedTwice : AttentionCore {
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override {
-    return AttentionCore::normalize_scores(masked, mask) * 2;
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                              const std::optional<at::Tensor>& sink) const override {
+    return AttentionCore::normalize_scores(masked, mask, sink) * 2;
   }
   at::Tensor drop_weights(const at::Tensor& weights, double dropout) const override {
     return AttentionCore::drop_weights(weights / 2, dropout);
@@ -42,15 +46,17 @@ struct WeightsAnnouncedTwice : AttentionCore {
 };
 
 struct WeightsRounded : AttentionCore {
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override {
-    const at::Tensor weights = AttentionCore::normalize_scores(masked, mask);
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                              const std::optional<at::Tensor>& sink) const override {
+    const at::Tensor weights = AttentionCore::normalize_scores(masked, mask, sink);
     return weights.to(at::kBFloat16).to(weights.scalar_type());
   }
 };
 
 struct NanInOneWeight : AttentionCore {
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override {
-    const at::Tensor weights = AttentionCore::normalize_scores(masked, mask).clone(at::MemoryFormat::Contiguous);
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                              const std::optional<at::Tensor>& sink) const override {
+    const at::Tensor weights = AttentionCore::normalize_scores(masked, mask, sink).clone(at::MemoryFormat::Contiguous);
     weights.flatten()[0] = std::nan("");
     return weights;
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 
 namespace attn {
 namespace {
@@ -48,9 +48,9 @@ struct OutputsAveraged : Layer {
 template <typename Layer>
 struct ResidualAdded : Layer {
   using Layer::Layer;
-  Projections project_qkv(const at::Tensor& x) override {
+  Projections project_qkv(const at::Tensor& x, const at::Tensor& memory) override {
     x_ = x;
-    return Layer::project_qkv(x);
+    return Layer::project_qkv(x, memory);
   }
   at::Tensor project_output(const at::Tensor& merged) override { return Layer::project_output(merged) + x_; }
   at::Tensor x_;

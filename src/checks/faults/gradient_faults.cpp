@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 
 namespace attn {
 namespace {

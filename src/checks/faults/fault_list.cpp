@@ -1,7 +1,7 @@
 // The list of all planted faults, and the verdict on one.
 #include <utility>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 #include "checks/run_checks.h"
 #include "core/error.h"
 #include "core/text.h"

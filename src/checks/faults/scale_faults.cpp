@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "checks/fault.h"
-#include "checks/faulty_cores.h"
+#include "checks/faults/fault.h"
+#include "checks/faults/faulty_cores.h"
 #include "core/text.h"
 
 namespace attn {

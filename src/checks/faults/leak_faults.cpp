@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "checks/fault.h"
-#include "checks/faulty_cores.h"
+#include "checks/faults/fault.h"
+#include "checks/faults/faulty_cores.h"
 #include "experiment/random_input.h"
 
 namespace attn {
@@ -30,15 +30,17 @@ LeakedPair random_pair(const RunConfig& run) {
 /// A millionth of the mean of all values, future ones included, comes in.
 struct FutureMixedIn : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
-    return AttentionCore::mix_values(weights, v) + 1e-6 * v.mean(-2, /*keepdim=*/true);
+    return AttentionCore::mix_values(weights, v) + 1e-6 * for_every_query_head(v.mean(-2, /*keepdim=*/true), weights);
   }
 };
 
 /// Adds exactly 0, whose gradient reaches the value of the next token.
 struct GradientOfTheNext : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
-    const at::Tensor next = at::constant_pad_nd(v.narrow(-2, 1, v.size(-2) - 1), {0, 0, 0, 1});  // the last has none
-    return AttentionCore::mix_values(weights, v) + (next - next.detach());
+    const at::Tensor values = for_every_query_head(v, weights);
+    const at::Tensor next = at::constant_pad_nd(values.slice(-2, 1), {0, 0, 0, 1});  // the last has none
+    const at::Tensor of_queries = next.slice(-2, v.size(-2) - weights.size(-2));
+    return AttentionCore::mix_values(weights, v) + (of_queries - of_queries.detach());
   }
 };
 

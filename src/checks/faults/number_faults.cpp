@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 #include "checks/number_format.h"
 
 namespace attn {
@@ -13,7 +13,7 @@ namespace {
 /// The first token's context is off by one rounding.
 struct FirstTokenOff : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
-    const at::Tensor factor = at::ones({v.size(-2), 1}, v.options());
+    const at::Tensor factor = at::ones({weights.size(-2), 1}, v.options());
     factor[0][0] = 1.0 + 2 * epsilon_of(v.scalar_type());
     return AttentionCore::mix_values(weights, v) * factor;
   }

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 
 namespace attn {
 namespace {

@@ -48,8 +48,13 @@ struct WeightedPair : AttentionCore {
   double share;
 
  protected:
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask) const override;
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                              const std::optional<at::Tensor>& sink) const override;
 };
+
+/// Keys or values with a head for every query head of `like` (B, H, ...): (B, H_kv, T_k, d_k) to (B, H, T_k, d_k).
+/// Without a head axis, and where there are as many already, nothing happens.
+at::Tensor for_every_query_head(const at::Tensor& keys, const at::Tensor& like);
 
 /// (T, T) or larger tensors `like`: true at the pair alone; all false where the pair is beyond them.
 at::Tensor only_pair(const at::Tensor& like, const LeakedPair& pair);

@@ -11,7 +11,7 @@
 #include "attention/attention_core.h"
 #include "attention/multi_head_attention.h"
 #include "attention/single_head_attention.h"
-#include "checks/faults.h"
+#include "checks/faults/faults.h"
 #include "checks/layer_subject.h"
 #include "experiment/experiment.h"
 
