@@ -44,9 +44,6 @@ Step parse_map_step(const std::optional<std::string>& word) {
 /// Weights are shares of 1, so that all their pictures can be compared; other steps have no such natural scale.
 bool has_fixed_scale(Step step) { return step == Step::kWeights; }
 
-/// Before the mask is applied there is a score for every pair: nothing is drawn as hidden.
-bool is_after_mask(Step step) { return step != Step::kScores && step != Step::kScaledScores; }
-
 std::vector<std::string> printable_labels(const AttentionMaps& maps, std::int64_t batch) {
   std::vector<std::string> labels;
   if (maps.token_labels.empty()) return labels;
@@ -98,7 +95,7 @@ class Painter {
   HeatmapOptions make_options(const std::vector<HeatmapPanel>& panels, std::int64_t batch,
                               const std::string& heads) const {
     HeatmapOptions options;
-    if (is_after_mask(maps_.step)) options.visible = maps_.visible;
+    options.visible = maps_.visible[static_cast<std::size_t>(batch)];
     if (!has_fixed_scale(maps_.step)) options.scale = range_of(panels, options.visible);
     options.title = layer_facts(maps_.config.attention) + ", " + shape_facts(maps_.config);
     options.subtitle = step_ + ", batch " + std::to_string(batch) + ", " + heads + ", scale " +

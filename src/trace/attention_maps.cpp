@@ -5,6 +5,7 @@
 
 #include <numeric>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "attention/multi_head_attention.h"
@@ -12,6 +13,7 @@
 #include "core/text.h"
 #include "experiment/experiment.h"
 #include "experiment/torch_guard.h"
+#include "trace/forward_calls.h"
 
 namespace attn {
 namespace {
@@ -35,44 +37,101 @@ std::vector<std::int64_t> chosen_indices(const RunConfig& config, const std::str
   return {sorted.begin(), sorted.end()};
 }
 
-Matrix to_matrix(const at::Tensor& map) {
-  const at::Tensor numbers = map.to(at::kCPU, at::kDouble).contiguous();  // (T_q, T_k)
-  const double* first = numbers.const_data_ptr<double>();
-  return {numbers.size(0), numbers.size(1), std::vector<double>(first, first + numbers.numel())};
-}
-
-/// Keeps the chosen heads of one step as numbers, and no tensor.
+/// Puts the chosen heads of one step together as numbers, call by call, and keeps no tensor.
 class MapCollector : public AttentionObserver {
  public:
-  MapCollector(Step step, std::vector<std::int64_t> batches, std::vector<std::int64_t> heads)
-      : step_(step), batches_(std::move(batches)), heads_(std::move(heads)) {}
+  MapCollector(const RunConfig& config, Step step, const MapSelection& selection)
+      : step_(step), rows_(config.T), cols_(key_length(config)) {
+    for (const std::int64_t batch : chosen_indices(config, "batch", selection.batches, config.B)) {
+      for (const std::int64_t head : chosen_indices(config, "head", selection.heads, config.attention.H)) {
+        maps_.push_back({batch, head, {rows_, cols_, std::vector<double>(static_cast<std::size_t>(rows_ * cols_))}});
+      }
+    }
+    computed_.assign(static_cast<std::size_t>(rows_ * cols_), false);
+  }
+
+  void begin_call(const ForwardCall& call) { call_ = call; }
 
   void on_step(Step step, const at::Tensor& value) override {
     if (step != step_) return;
+    is_there_ = true;
     const at::Tensor by_head = value.dim() == 3 ? value.unsqueeze(kHeadAxis) : value;  // (B, H, T_q, T_k)
-    for (const std::int64_t batch : batches_) {
-      for (const std::int64_t head : heads_) maps_.push_back({batch, head, to_matrix(by_head[batch][head])});
+    for (AttentionMap& map : maps_) fill(map.values, by_head[map.batch][map.head]);
+    for (std::int64_t row = 0; row < call_.queries; ++row) {
+      for (std::int64_t col = 0; col < call_.keys; ++col) computed_[cell(row, col)] = true;
     }
   }
 
+  bool is_there() const { return is_there_; }
+  /// By row: which cells a call has computed.
+  const std::vector<bool>& computed() const { return computed_; }
   std::vector<AttentionMap> take_maps() { return std::exchange(maps_, {}); }
 
  private:
+  /// Where a call's cell stands among those of the whole sequence.
+  std::size_t cell(std::int64_t row, std::int64_t col) const {
+    return static_cast<std::size_t>((call_.first_query + row) * cols_ + call_.first_key + col);
+  }
+
+  void fill(Matrix& whole, const at::Tensor& map) const {
+    const at::Tensor numbers = map.to(at::kCPU, at::kDouble).contiguous();  // (T_q, T_k)
+    const double* number = numbers.const_data_ptr<double>();
+    for (std::int64_t row = 0; row < call_.queries; ++row) {
+      for (std::int64_t col = 0; col < call_.keys; ++col) whole.values[cell(row, col)] = *number++;
+    }
+  }
+
   Step step_;
-  std::vector<std::int64_t> batches_;
-  std::vector<std::int64_t> heads_;
+  std::int64_t rows_, cols_;
+  ForwardCall call_;
+  bool is_there_ = false;
   std::vector<AttentionMap> maps_;
+  std::vector<bool> computed_;
 };
 
-/// The layer's declared mask, row by row.
-std::vector<bool> visible_keys(const MultiHeadAttentionImpl& layer, std::int64_t length) {
-  std::vector<bool> visible(static_cast<std::size_t>(length * length), true);
-  const std::optional<at::Tensor> mask = layer.mask(length);
-  if (!mask.has_value()) return visible;
-  const at::Tensor rows = mask->to(at::kCPU).contiguous();
-  const bool* first = rows.const_data_ptr<bool>();
-  visible.assign(first, first + rows.numel());
-  return visible;
+/// The layer's declared mask of the whole sequence: B tables of T_q * T_k, or one that holds for all; none where
+/// nothing is hidden.
+std::vector<std::vector<bool>> declared_masks(const Experiment& experiment) {
+  const RunConfig& config = experiment.config;
+  const std::optional<at::Tensor> mask = experiment.layer->mask({config.T, key_length(config)}, experiment.real_keys);
+  std::vector<std::vector<bool>> items;
+  if (!mask.has_value()) return items;
+  const at::Tensor cells = mask->to(at::kCPU).contiguous().view({-1, config.T * key_length(config)});
+  for (std::int64_t b = 0; b < cells.size(0); ++b) {
+    const bool* first = cells.const_data_ptr<bool>() + b * cells.size(1);
+    items.emplace_back(first, first + cells.size(1));
+  }
+  return items;
+}
+
+/// See AttentionMaps::visible.
+std::vector<std::vector<bool>> visible_cells(const Experiment& experiment, Step step,
+                                             const std::vector<bool>& computed) {
+  const RunConfig& config = experiment.config;
+  const std::vector<std::vector<bool>> masks =
+      is_after_mask(step) ? declared_masks(experiment) : std::vector<std::vector<bool>>{};
+  std::vector<std::vector<bool>> items(static_cast<std::size_t>(config.B), computed);
+  for (std::int64_t b = 0; b < config.B; ++b) {
+    std::vector<bool>& visible = items[static_cast<std::size_t>(b)];
+    const std::vector<bool>* mask =
+        masks.empty() ? nullptr : &masks[masks.size() == 1 ? 0 : static_cast<std::size_t>(b)];
+    std::size_t cell = 0;
+    for (std::int64_t i = 0; i < config.T; ++i) {
+      const bool is_token = config.memory_length.has_value() || is_real_key(config, b, i);
+      for (std::int64_t j = 0; j < key_length(config); ++j, ++cell) {
+        const bool shown = is_token && is_real_key(config, b, j) && (mask == nullptr || (*mask)[cell]);
+        visible[cell] = visible[cell] && shown;
+      }
+    }
+  }
+  return items;
+}
+
+/// Why a layer does not announce a step that is a map.
+std::string missing_feature(Step step) {
+  if (step == Step::kCappedScores) return "softcap";
+  if (step == Step::kBiasedScores) return "alibi";
+  throw std::logic_error("a map that no layer announces");
 }
 
 }  // namespace
@@ -87,13 +146,18 @@ std::vector<std::string> map_step_names() {
   return names;
 }
 
+bool is_after_mask(Step step) { return step >= Step::kMaskedScores; }
+
 AttentionMaps capture_attention_maps(const RunConfig& config, Step step, const MapSelection& selection) {
   if (!is_attention_map(step)) {
     throw ConfigError(config.source_name + ": step " + in_quotes(step_name(step)) +
                       " is no (B, H, T, T) map; known: " + join(map_step_names()));
   }
-  MapCollector collector(step, chosen_indices(config, "batch", selection.batches, config.B),
-                         chosen_indices(config, "head", selection.heads, config.attention.H));
+  if (config.attention.engine == Engine::kSdpa) {
+    throw ConfigError(config.source_name + ": engine: sdpa computes no " + std::string(step_name(step)) +
+                      " that could be drawn, use explicit (--set engine=explicit)");
+  }
+  MapCollector collector(config, step, selection);
   AttentionMaps result;
   result.config = config;
   result.step = step;
@@ -101,13 +165,18 @@ AttentionMaps capture_attention_maps(const RunConfig& config, Step step, const M
     const at::NoGradGuard no_grad;
     Experiment experiment = make_experiment(config);
     experiment.layer->train(config.mode == Mode::kTrain);
-    experiment.layer->forward(AttentionInput{experiment.x}, &collector);
-    result.visible = visible_keys(*experiment.layer, config.T);
+    run_forward_calls(experiment, experiment.x, collector,
+                      [&](const ForwardCall& call) { collector.begin_call(call); });
+    result.visible = visible_cells(experiment, step, collector.computed());
     result.torch_version = torch_version();
     result.threads = at::get_num_threads();
     result.token_labels = std::move(experiment.token_labels);
     result.notes = std::move(experiment.notes);
   });
+  if (!collector.is_there()) {
+    throw ConfigError(config.source_name + ": step " + in_quotes(step_name(step)) + " is not there: the layer has no " +
+                      missing_feature(step));
+  }
   result.maps = collector.take_maps();
   return result;
 }

@@ -6,15 +6,24 @@
 #include <string_view>
 
 #include "attention/steps.h"
-#include "config/attention_config.h"
+#include "config/run_config.h"
 
 namespace attn {
 
-/// A single-head layer has no H: "(B, T, d_k)" where a multi-head layer has "(B, H, T, d_k)".
-std::string symbolic_shape(Step step, ModuleKind module);
+/// Which sizes of a run have a letter of their own. One letter stands for two sizes that are always equal.
+struct ShapeLetters {
+  bool single_head = false;  ///< no H: "(B, T, d_k)" where a multi-head layer has "(B, H, T, d_k)".
+  bool grouped = false;      ///< H_kv beside H.
+  bool two_lengths = false;  ///< T_q queries and T_k keys in place of T: with a memory, or with a cache.
+  bool has_cache = false;    ///< T is the whole sequence, T_q what a call adds to it, T_k what it may look at.
+};
+
+ShapeLetters letters_of(const RunConfig& config);
+
+std::string symbolic_shape(Step step, const ShapeLetters& letters);
 
 /// By the parameter's name: "c_attn.weight" is "(3*H*d_k, d_model)". Throws std::logic_error for a name that no layer
 /// and no embedding of ours has.
-std::string symbolic_parameter_shape(std::string_view name, ModuleKind module);
+std::string symbolic_parameter_shape(std::string_view name, const ShapeLetters& letters);
 
 }  // namespace attn

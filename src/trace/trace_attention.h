@@ -13,7 +13,8 @@ struct TraceOptions {
   bool keep_tensors = false;    ///< every step, gradient and parameter is kept as bytes, to be saved.
 };
 
-/// Runs the config's layer forward, then backward from loss = sum(output * dy) with a seeded dy ~ N(0, 1).
+/// Runs the config's layer forward, then backward from loss = sum(output * dy) with a seeded dy ~ N(0, 1). With a cache
+/// it runs forward once for each piece of the sequence, and never backward: a cache is for inference.
 /// Throws what make_experiment() throws; LibTorch's own errors are translated.
 AttentionTrace trace_attention(const RunConfig& config, const TraceOptions& options = {});
 

@@ -9,21 +9,25 @@
 #include <vector>
 
 #include "attention/observer.h"
-#include "config/attention_config.h"
 #include "trace/attention_trace.h"
+#include "trace/symbolic_shapes.h"
 
 namespace attn {
 
-/// One recorder for one forward and backward pass. It must outlive the backward pass, which calls back into it.
+/// One recorder for all forward calls of a run and its backward pass. It must outlive the backward pass, which calls
+/// back into it.
 class TraceRecorder : public AttentionObserver {
  public:
   /// `max_values`: tensors of at most this many elements carry their numbers.
   /// `keep_tensors`: the bytes of every tensor are kept too.
-  TraceRecorder(ModuleKind module, std::int64_t max_values, bool keep_tensors = false)
-      : module_(module), max_values_(max_values), keep_tensors_(keep_tensors) {}
+  TraceRecorder(const ShapeLetters& letters, std::int64_t max_values, bool keep_tensors = false)
+      : letters_(letters), max_values_(max_values), keep_tensors_(keep_tensors) {}
 
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
+
+  /// Every step from now on belongs to this forward call.
+  void begin_call(std::int64_t call) { call_ = call; }
 
   /// Writes the step down, and its gradient when that arises.
   void on_step(Step step, const at::Tensor& value) override;
@@ -38,9 +42,10 @@ class TraceRecorder : public AttentionObserver {
  private:
   void record(const std::string& pass, std::string name, std::string symbolic, const at::Tensor& tensor);
 
-  ModuleKind module_;
+  ShapeLetters letters_;
   std::int64_t max_values_;
   bool keep_tensors_;
+  std::int64_t call_ = 0;
   std::vector<TraceStep> steps_;
   std::vector<KeptTensor> kept_;
 };
