@@ -1,7 +1,6 @@
 #include "attention/input_embedding.h"
 
-#include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <string>
@@ -48,7 +47,8 @@ InputEmbeddingImpl::InputEmbeddingImpl(std::int64_t vocab_size, std::int64_t d_m
   }
 }
 
-at::Tensor InputEmbeddingImpl::forward(const at::Tensor& tokens, AttentionObserver* observer) {
+at::Tensor InputEmbeddingImpl::forward(const at::Tensor& tokens, AttentionObserver* observer,
+                                       const at::Tensor& real_tokens) {
   check_shape(tokens, "tokens", {kAnySize, kAnySize});
   const std::int64_t length = tokens.size(1);
   const std::int64_t vocab_size = token_embedding_->weight.size(0);
@@ -71,10 +71,19 @@ at::Tensor InputEmbeddingImpl::forward(const at::Tensor& tokens, AttentionObserv
       announce(observer, Step::kTokenEmbedding, token_embedding_->forward(tokens));  // (B, T, d_model)
   if (positions_ == Positions::kNone) return distinct(embedded);
 
+  const at::Tensor positions = positions_of(tokens, real_tokens);
   const at::Tensor place = positions_ == Positions::kLearned
-                               ? position_embedding_->forward(at::arange(length, tokens.options()))
-                               : position_table_.slice(0, 0, length).to(embedded.scalar_type());
+                               ? position_embedding_->forward(positions)
+                               : position_table_.index({positions}).to(embedded.scalar_type());
   return embedded + announce(observer, Step::kPositionEmbedding, place);  // (B, T, d_model) + (T, d_model)
+}
+
+/// (T), or (B, T) where items are padded: the place of a token among its item's tokens. Padding stands where the token
+/// before it stands, or at 0: nobody looks at it.
+at::Tensor InputEmbeddingImpl::positions_of(const at::Tensor& tokens, const at::Tensor& real_tokens) const {
+  if (!real_tokens.defined()) return at::arange(tokens.size(1), tokens.options());
+  check_shape(real_tokens, "real_tokens", tokens.sizes().vec());
+  return (real_tokens.to(at::kLong).cumsum(1) - 1).clamp_min(0);
 }
 
 }  // namespace attn

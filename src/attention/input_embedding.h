@@ -19,9 +19,14 @@ class InputEmbeddingImpl : public torch::nn::Module {
                      Positions positions = Positions::kLearned);
 
   /// tokens (B, T) int64, T <= max_seq_len, ids in [0, vocab_size). Returns x (B, T, d_model). Throws ShapeError.
-  at::Tensor forward(const at::Tensor& tokens, AttentionObserver* observer = nullptr);
+  /// `real_tokens` (B, T) bool, false = padding: each item's positions then begin at its first token, and the position
+  /// embedding is (B, T, d_model). Undefined: at 0.
+  at::Tensor forward(const at::Tensor& tokens, AttentionObserver* observer = nullptr,
+                     const at::Tensor& real_tokens = {});
 
  private:
+  at::Tensor positions_of(const at::Tensor& tokens, const at::Tensor& real_tokens) const;
+
   std::int64_t max_seq_len_;
   Positions positions_;
   torch::nn::Embedding token_embedding_{nullptr};

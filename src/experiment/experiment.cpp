@@ -174,11 +174,17 @@ Experiment make_experiment(const RunConfig& config) {
   if (experiment.tokens.has_value()) {
     const at::NoGradGuard no_grad;
     experiment.tokens = experiment.tokens->to(device);
-    experiment.x = experiment.embedding->forward(*experiment.tokens);
+    experiment.x = experiment.embed();
   } else {
     experiment.x = experiment.x.to(device, scalar_type(config.dtype));
   }
   return experiment;
+}
+
+at::Tensor Experiment::embed(AttentionObserver* observer) const {
+  // Padding before the tokens shifts them, and an item should not depend on its neighbours' lengths.
+  const bool shifted = config.padding == PaddingSide::kLeft && !memory.defined();
+  return embedding->forward(tokens.value(), observer, shifted ? real_keys : at::Tensor());
 }
 
 at::Device find_device(const RunConfig& config) {

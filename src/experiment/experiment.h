@@ -17,6 +17,7 @@
 namespace attn {
 
 class AttentionCore;
+class AttentionObserver;
 class InputEmbeddingImpl;
 class MultiHeadAttentionImpl;
 
@@ -31,6 +32,9 @@ struct Experiment {
   at::Tensor real_keys;  ///< (B, T_k) bool, false = padding; undefined unless the config has padding.
   std::vector<std::vector<std::string>> token_labels;  ///< B lists of T words; empty when the input has no words.
   std::vector<std::string> notes;  ///< what a user should be told: "weights: float16 converted to float32".
+
+  /// x out of the tokens, its steps announced. There must be an embedding.
+  at::Tensor embed(AttentionObserver* observer = nullptr) const;
 
   /// What the layer is given, with `layer_x` in the place of x (in a trace it is part of the autograd graph).
   AttentionInput input(const at::Tensor& layer_x) const { return {layer_x, memory, real_keys}; }

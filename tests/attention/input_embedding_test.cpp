@@ -96,5 +96,17 @@ TEST(InputEmbedding, IdsUsedTwiceAddTheirGradients) {
   EXPECT_TRUE(identical(gradient, test::tensor_of({3, 2}, {1, 1, 2, 2, 0, 0}).to(at::kFloat)));
 }
 
+TEST(InputEmbedding, PaddingBeforeTheTokensMovesNoToken) {
+  for (const Positions positions : {Positions::kLearned, Positions::kSinusoidal}) {
+    InputEmbedding embedding(11, 4, 8, positions);
+    const at::Tensor tokens = at::tensor({0, 0, 5, 7, 1, 2, 3, 4}, at::kLong).view({2, 4});
+    const at::Tensor real = at::tensor({0, 0, 1, 1, 1, 1, 1, 1}, at::kLong).view({2, 4}).to(at::kBool);
+    const at::Tensor x = embedding->forward(tokens, nullptr, real);
+    const at::Tensor alone = embedding->forward(tokens.slice(0, 0, 1).slice(1, 2));
+    EXPECT_TRUE(test::identical(x[0].slice(0, 2), alone[0]));
+    EXPECT_TRUE(test::identical(x[1], embedding->forward(tokens.slice(0, 1))[0]));
+  }
+}
+
 }  // namespace
 }  // namespace attn
