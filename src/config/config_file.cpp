@@ -132,6 +132,7 @@ RunConfig parse_with_overrides(std::string_view text, ConfigSource source, std::
     const auto layer = take_layer(set_words, sweep_words);
     model = translate_model_config(root, source, layer, keys_of(set_words, sweep_words));
     root = std::move(model->config);
+    source.is_model_config = true;
     source.file_pointers = std::move(model->file_pointers);
   }
   apply_set_words(root, source, set_words);

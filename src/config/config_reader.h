@@ -25,6 +25,7 @@ struct ConfigSource {
   std::filesystem::path base_folder;          ///< relative paths in the file start here.
   std::set<std::string> set_pointers = {};    ///< JSON pointers of what --set gave.
   std::set<std::string> sweep_pointers = {};  ///< of what --sweep gave.
+  bool is_model_config = false;               ///< a model's own: its keys became ours (model_config.h).
   /// For a model's own config: where the value at a pointer stands in the file: "/H" -> "/num_attention_heads".
   std::map<std::string, std::string> file_pointers = {};
 

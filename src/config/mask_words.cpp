@@ -105,9 +105,9 @@ void tell_places(const RunConfig& config, std::vector<std::string>& lines) {
   }
   if (!config.cache) return;
   const CacheConfig& cache = *config.cache;
-  lines.push_back("with the cache, call 1 has " + counted(static_cast<std::size_t>(cache.chunk), "query") + " and " +
-                  std::to_string(cache.prefill + cache.chunk) + " keys, " +
-                  alignment_words(cache.chunk, cache.prefill + cache.chunk) +
+  lines.push_back("with the cache, call 1 has " + std::to_string(cache.chunk) +
+                  (cache.chunk == 1 ? " query and " : " queries and ") + std::to_string(cache.prefill + cache.chunk) +
+                  " keys, " + alignment_words(cache.chunk, cache.prefill + cache.chunk) +
                   (cache.steps > 1 ? "; each further call " + std::to_string(cache.chunk) + " on" : ""));
 }
 

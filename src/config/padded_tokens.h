@@ -8,7 +8,7 @@
 
 namespace attn {
 
-inline constexpr std::int64_t kPaddingId = 0;            ///< any id will do: no query may look there.
+inline constexpr std::int64_t kPaddingId = 0;          ///< any id will do: no query may look there.
 inline constexpr const char* kPaddingLabel = "<pad>";  ///< where a token's word would stand.
 
 /// The same tokens, each item filled up to `T` on this side with kPaddingId and kPaddingLabel; labels may be missing

@@ -64,9 +64,9 @@ Sizes read_sizes(const ObjectReader& config, const InputFacts& facts, bool is_fi
   if (!sizes.d_model) missing.emplace_back("d_model");
   if (!sizes.H) missing.emplace_back("H");
   if (!missing.empty()) {
-    const bool is_model = !config.source().file_pointers.empty();
-    throw ConfigError(config.source().where("") + ": missing " + join(missing) + ", each an integer of at least 1" +
-                      (is_model ? "; a model's own config has none: add --set B=1 --set T=8" : ""));
+    throw ConfigError(
+        config.source().where("") + ": missing " + join(missing) + ", each an integer of at least 1" +
+        (config.source().is_model_config ? "; a model's own config has none: add --set B=1 --set T=8" : ""));
   }
   return sizes;
 }
