@@ -142,6 +142,10 @@ ItemRows count_rows(const RunConfig& config, std::int64_t b) {
 }
 
 std::string visible_words(const std::vector<std::int64_t>& visible) {
+  const bool all_alike = std::all_of(visible.begin(), visible.end(), [&](std::int64_t n) { return n == visible[0]; });
+  if (all_alike) {
+    return "visible keys a row: " + std::to_string(visible[0]) + " in each of " + counted(visible.size(), "row");
+  }
   std::vector<std::string> words;
   for (const std::int64_t count : visible) {
     if (words.size() == kMostListed) {

@@ -15,7 +15,8 @@ namespace attn {
 ///  - `mask: true keeps (the query may look); causal AND padding left AND window 4 (counts itself)`, or `mask: none,
 ///    every query sees every key`;
 ///  - with a memory, that queries and keys are of two sequences; with a cache, where the queries of each call sit;
-///  - `visible keys a row: 1, 2, 3, 3`, once, or for each item where padding makes them differ;
+///  - `visible keys a row: 1, 2, 3, 3`, or `8 in each of 8 rows`, once, or for each item where padding makes them
+///  differ;
 ///  - `2 rows fully hidden (weights and context are 0): item 1, rows 0-1`;
 ///  - `warning: row 2 does not see itself`, `warning: no row sees key 3`, a window, prefix, stride or document that
 ///    hides nothing, cells that an own mask opens and causal hides.

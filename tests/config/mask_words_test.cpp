@@ -25,7 +25,7 @@ bool has(const Lines& lines, const std::string& line) {
 TEST(MaskWords, SayWhatEachMaskIsAndHowManyKeysARowSees) {
   EXPECT_EQ(words(2, 4), (Lines{"mask: true keeps (the query may look); causal", "visible keys a row: 1, 2, 3, 4"}));
   EXPECT_EQ(words(2, 3, R"("causal": false)"),
-            (Lines{"mask: none, every query sees every key", "visible keys a row: 3, 3, 3"}));
+            (Lines{"mask: none, every query sees every key", "visible keys a row: 3 in each of 3 rows"}));
 }
 
 /// BUG_CASES R49: W counts the query itself.
@@ -37,7 +37,7 @@ TEST(MaskWords, CountTheQueryItselfInAWindow) {
             (Lines{"mask: true keeps (the query may look); window 2 (to each side, counts itself)",
                    "visible keys a row: 2, 3, 3, 3, 2"}));
   EXPECT_EQ(words(1, 3, R"("window": 3)").back(), "warning: window 3 hides nothing at T 3");
-  EXPECT_EQ(words(1, 3, R"("window": 1)")[1], "visible keys a row: 1, 1, 1");
+  EXPECT_EQ(words(1, 3, R"("window": 1)")[1], "visible keys a row: 1 in each of 3 rows");
 }
 
 /// BUG_CASES R07: padding does not end causality: rows 1, 2, 3, 3 and not 3, 3, 3, 3.
@@ -77,7 +77,7 @@ TEST(MaskWords, KnowTheOtherMasks) {
                    "visible keys a row: 1, 2, 1, 1, 2"}));
   EXPECT_EQ(words(1, 5, R"("mask": {"kind": "dilated", "stride": 2})")[1], "visible keys a row: 1, 1, 2, 2, 3");
   EXPECT_EQ(words(1, 2, R"("mask": "bidirectional")"),
-            (Lines{"mask: true keeps (the query may look); bidirectional", "visible keys a row: 2, 2"}));
+            (Lines{"mask: true keeps (the query may look); bidirectional", "visible keys a row: 2 in each of 2 rows"}));
   EXPECT_EQ(words(1, 2, R"("mask": {"kind": "prefix", "length": 2})").back(),
             "warning: prefix 2 is all of T 2: every token sees every other");
   EXPECT_EQ(words(1, 2, R"("mask": {"kind": "dilated", "stride": 1})").back(), "warning: stride 1 hides nothing");
@@ -96,10 +96,11 @@ TEST(MaskWords, SayWhereTheQueriesSitAmongMoreKeys) {
 }
 
 TEST(MaskWords, SayThatAMemoryIsAnotherSequence) {
-  EXPECT_EQ(words(2, 2, R"("qkv": "separate", "memory": {"T_k": 3}, "padding": "right", "lengths": [3, 1])"),
-            (Lines{"mask: true keeps (the query may look); padding right",
-                   "queries and keys are of two sequences, T_q 2, T_k 3: there is nothing to align",
-                   "item 0: visible keys a row: 3, 3", "item 1: visible keys a row: 1, 1"}));
+  EXPECT_EQ(
+      words(2, 2, R"("qkv": "separate", "memory": {"T_k": 3}, "padding": "right", "lengths": [3, 1])"),
+      (Lines{"mask: true keeps (the query may look); padding right",
+             "queries and keys are of two sequences, T_q 2, T_k 3: there is nothing to align",
+             "item 0: visible keys a row: 3 in each of 2 rows", "item 1: visible keys a row: 1 in each of 2 rows"}));
 }
 
 TEST(MaskWords, CutLongListsAndLeaveVeryLongOnesOut) {

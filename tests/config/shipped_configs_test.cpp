@@ -1,6 +1,7 @@
 // Every file in configs/ loads, says what it is for, and means what its name says. Runs in the repository's root.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -37,7 +38,7 @@ TEST(ShippedConfigs, AllLoadAndReadBackAlikeAndSayWhatTheyAreFor) {
     std::ifstream file(entry.path());
     EXPECT_FALSE(nlohmann::json::parse(file).value("_about", "").empty());
   }
-  EXPECT_GE(count, 7);
+  EXPECT_EQ(count, 13);
 }
 
 TEST(ShippedConfigs, TinyIsTheSmallCaseOfTheReadme) {
@@ -89,6 +90,51 @@ TEST(ShippedConfigs, MinilmIsATrainedLayerOnARealSentence) {
   EXPECT_EQ(config.attention, expected);
   EXPECT_EQ(config.weights, std::filesystem::absolute("configs/minilm_layer0.safetensors"));
   EXPECT_EQ(std::get<TensorInput>(config.input).file, config.weights);
+}
+
+TEST(ShippedConfigs, SmollmIsATrainedLayerWithRopeAndGroupedHeads) {
+  const RunConfig config = load("smollm2_layer18");
+  EXPECT_EQ(config.B, 1);
+  EXPECT_EQ(config.T, 25);
+  AttentionConfig expected = layer(576, 9, QkvLayout::kSeparate);
+  expected.given_H_kv = 3;
+  expected.rope = RopeConfig{100000.0, RopeStyle::kHalf, {}};
+  EXPECT_EQ(config.attention, expected);
+  EXPECT_EQ(config.attention.d_k(), 64);
+}
+
+TEST(ShippedConfigs, LlamaCacheGeneratesTokenByToken) {
+  const RunConfig config = load("llama_cache");
+  EXPECT_EQ(config.cache, (CacheConfig{6, 6, 1}));
+  EXPECT_EQ(config.attention.H_kv(), 2);
+  EXPECT_TRUE(config.attention.rope.has_value());
+}
+
+TEST(ShippedConfigs, MistralWindowSeesFourKeys) {
+  EXPECT_EQ(load("mistral_window").attention.window, 4);
+  EXPECT_TRUE(load("mistral_window").attention.causal);
+}
+
+TEST(ShippedConfigs, BertPaddedHasThreeSentencesOfDifferentLengths) {
+  const RunConfig config = load("bert_padded");
+  EXPECT_EQ(config.padding, PaddingSide::kRight);
+  EXPECT_EQ(config.lengths, (std::vector<std::int64_t>{10, 5, 5}));
+  EXPECT_EQ(config.T, 10);
+  EXPECT_FALSE(config.attention.causal);
+}
+
+TEST(ShippedConfigs, Gemma2SoftcapScalesByAWidthOfItsOwn) {
+  const AttentionConfig config = load("gemma2_softcap").attention;
+  EXPECT_EQ(config.softcap, 50.0);
+  EXPECT_DOUBLE_EQ(config.scale(), 1.0 / std::sqrt(24.0));
+  EXPECT_EQ(config.d_k(), 16);
+}
+
+TEST(ShippedConfigs, CrossAttentionLooksAtAnotherSequence) {
+  const RunConfig config = load("cross_attention");
+  EXPECT_EQ(config.T, 5);
+  EXPECT_EQ(key_length(config), 9);
+  EXPECT_EQ(config.lengths, (std::vector<std::int64_t>{9, 6}));
 }
 
 }  // namespace
