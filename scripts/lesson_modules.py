@@ -90,12 +90,15 @@ class Embedding(nn.Module):
         if positions == "learned":
             self.position_embedding = nn.Embedding(max_seq_len, d_model)
 
-    def forward(self, tokens):
+    def forward(self, tokens, places=None):
+        """`places` (B, T): where each token stands, when not at 0, 1, 2 ..."""
         x = self.token_embedding(tokens)
+        if places is None:
+            places = torch.arange(tokens.shape[1])
         if self.positions == "learned":
-            return x + self.position_embedding.weight[: tokens.shape[1]]
+            return x + self.position_embedding.weight[places]
         if self.positions == "sinusoidal":
-            return x + sinusoids(tokens.shape[1], x.shape[-1]).to(x.dtype)
+            return x + sinusoids(tokens.shape[1], x.shape[-1]).to(x.dtype)[places]
         return x
 
 
