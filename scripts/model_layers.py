@@ -466,8 +466,8 @@ TABLES = {
 
 
 def write_rope_tables(folder):
-    """NAME.cos and NAME.sin (positions, d_k/2), float64, as the package's Llama computes them in float64. NAME.config in
-    the metadata."""
+    """NAME.cos and NAME.sin (positions, d_k/2), float64, as the package's Llama computes them in float64. The metadata
+    has NAME.config."""
     positions = torch.tensor([0, 1, 7, 1000, 40000])
     tensors, metadata = {"positions": positions}, {}
     for name, (d_k, ours) in TABLES.items():
