@@ -2,7 +2,8 @@
 
 scripts/check_with_pytorch judges saved traces by it. It takes the short way on purpose: whole-tensor formulas, a
 float64 table of angles, a table of who may look at whom made with Python's own loops; and it shares nothing with this
-project's C++ code. Shapes: x (B, T_q, d_model), q (B, H, T_q, d_k), k and v (B, H_kv, T_k, d_k) before their heads are repeated.
+project's C++ code. Shapes: x (B, T_q, d_model), q (B, H, T_q, d_k), k and v (B, H_kv, T_k, d_k) before their heads are
+repeated.
 """
 
 import math
