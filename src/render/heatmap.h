@@ -38,8 +38,10 @@ struct HeatmapOptions {
   /// bar.
   std::vector<HeatmapCategory> categories;
   std::vector<bool> visible;              ///< T_q * T_k; empty: all visible.
+  std::string hidden_name = "masked";     ///< for the legend: what the cells are that are not visible.
   std::vector<std::string> query_labels;  ///< T_q words. Empty: positions, aligned to the last key: row i of T_q is
                                           ///< position i + (T_k - T_q), or i where there are more queries than keys.
+  bool own_query_positions = false;       ///< queries are of another sequence than keys: row i is position i.
   std::vector<std::string> key_labels;    ///< T_k words, or empty for positions from 0.
 };
 

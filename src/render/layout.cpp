@@ -74,7 +74,8 @@ std::vector<LegendEntry> legend_of(const std::vector<HeatmapPanel>& panels, cons
     }
   }
   std::vector<LegendEntry> legend;
-  if (std::find(visible.begin(), visible.end(), false) != visible.end()) legend.push_back({kMaskedColor, "masked"});
+  if (std::find(visible.begin(), visible.end(), false) != visible.end())
+    legend.push_back({kMaskedColor, options.hidden_name});
   if (nan) legend.push_back({kNanColor, "nan"});
   if (infinity) legend.push_back({kInfinityColor, "inf"});
   return legend;
@@ -86,7 +87,8 @@ void place_labels(HeatmapLayout& layout, const HeatmapOptions& options) {
   layout.label_zoom = only_small_fit ? 1 : kTextZoom;
   const std::int64_t pitch = kLabelPitch * layout.label_zoom;
   const std::int64_t step = layout.cell >= pitch ? 1 : label_step(layout.cell, kThinnedPitch * layout.label_zoom);
-  const std::int64_t first_query = std::max<std::int64_t>(layout.cols - layout.rows, 0);
+  const std::int64_t first_query =
+      options.own_query_positions ? 0 : std::max<std::int64_t>(layout.cols - layout.rows, 0);
   layout.query_labels = axis_labels(layout.rows, options.query_labels, first_query, step);
   layout.key_labels = axis_labels(layout.cols, options.key_labels, 0, step);
   const std::int64_t widest = widest_label(layout.key_labels, layout.label_zoom);

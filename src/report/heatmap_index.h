@@ -14,7 +14,8 @@ namespace attn {
 struct HeatmapFile {
   std::string file;  ///< name within the folder.
   std::int64_t batch = 0;
-  std::vector<std::int64_t> heads;  ///< one, or those of an overview.
+  std::vector<std::int64_t> heads;      ///< one, or those of an overview.
+  std::vector<std::int64_t> key_heads;  ///< whose keys each of them uses.
   bool overview = false;
   double scale_low = 0.0;  ///< the numbers at the ends of the colour bar.
   double scale_high = 1.0;
@@ -38,7 +39,9 @@ struct HeatmapIndex {
   bool fixed_scale = true;                             ///< one scale for all files; else each file has its own.
   std::int64_t rows = 0;                               ///< queries, downwards.
   std::int64_t cols = 0;                               ///< keys, across.
-  std::vector<std::vector<std::string>> token_labels;  ///< B lists of T; empty when the input has no words.
+  std::vector<std::vector<std::string>> token_labels;  ///< B lists of T, for the queries and, without a memory, for the
+                                                       ///< keys; empty when the input has no words.
+  std::vector<std::vector<std::int64_t>> padded_keys;  ///< B lists of columns that are padding; empty without padding.
   std::vector<HeatmapFile> files;
 };
 

@@ -34,11 +34,20 @@ Json to_json(const TraceStep& step) {
   return json;
 }
 
+Json to_json(const ForwardCall& call) {
+  Json json = {{"call", call.call},       {"first_query", call.first_query},
+               {"queries", call.queries}, {"first_key", call.first_key},
+               {"keys", call.keys},       {"cache_bytes", call.cache_bytes}};
+  json["backend"] = call.backend.empty() ? Json(nullptr) : Json(call.backend);
+  return json;
+}
+
 Json to_json(const HeatmapFile& file) {
   Json json = {{"file", file.file},
                {"shows", file.overview ? "overview" : "head"},
                {"batch", file.batch},
                {"heads", file.heads},
+               {"key_heads", file.key_heads},
                {"scale", {{"low", json_number(file.scale_low)}, {"high", json_number(file.scale_high)}}},
                {"width", file.width},
                {"height", file.height}};
@@ -76,6 +85,8 @@ std::string json_document(const Json& json) { return json.dump(2, ' ', false, Js
 std::string to_json_text(const AttentionTrace& trace) {
   Json json = json_head(trace.config, trace.threads, trace.torch_version, "trace");
   json["token_labels"] = trace.token_labels;
+  Json& calls = json["calls"] = Json::array();
+  for (const ForwardCall& call : trace.calls) calls.push_back(to_json(call));
   Json& steps = json["steps"] = Json::array();
   for (const TraceStep& step : trace.steps) steps.push_back(to_json(step));
   const TraceSummary& summary = trace.summary;
@@ -85,6 +96,7 @@ std::string to_json_text(const AttentionTrace& trace) {
                      {"attention_bytes", summary.attention_bytes},
                      {"attention_tensors", summary.attention_tensors},
                      {"mask_bytes", summary.mask_bytes},
+                     {"built_mask_bytes", summary.built_mask_bytes},
                      {"loss", json_number(summary.loss)}};
   json["notes"] = trace.notes;
   json["seconds"] = trace.seconds;
@@ -98,6 +110,7 @@ std::string to_json_text(const HeatmapIndex& index) {
   json["rows"] = {{"count", index.rows}, {"meaning", "queries"}};
   json["cols"] = {{"count", index.cols}, {"meaning", "keys"}};
   json["token_labels"] = index.token_labels;
+  json["padded_keys"] = index.padded_keys;
   Json& files = json["files"] = Json::array();
   for (const HeatmapFile& file : index.files) files.push_back(to_json(file));
   return json_document(json);

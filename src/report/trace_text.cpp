@@ -4,10 +4,12 @@
 #include <string_view>
 
 #include "core/text.h"
+#include "report/feature_facts.h"
 #include "report/run_facts.h"
 #include "report/table.h"
 #include "report/text_report.h"
 #include "report/values_text.h"
+#include "trace/symbolic_shapes.h"
 
 namespace attn {
 namespace {
@@ -57,6 +59,16 @@ void write_steps(std::ostream& out, const std::vector<const TraceStep*>& steps, 
   out << (contiguous ? "  all contiguous\n\n" : "  * not contiguous\n\n");
 }
 
+void write_attention_bytes(std::ostream& out, const AttentionTrace& trace) {
+  const ShapeLetters letters = letters_of(trace.config);
+  const std::string shape = symbolic_shape(Step::kWeights, letters);
+  const std::string count = format_count(static_cast<std::uint64_t>(trace.summary.attention_tensors));
+  out << "  " << padded(shape, 12) << "  " << format_bytes(static_cast<std::uint64_t>(trace.summary.attention_bytes))
+      << (trace.calls.size() > 1
+              ? " the largest, " + count + " of them in " + std::to_string(trace.calls.size()) + " calls\n"
+              : " each, " + count + " of them above\n");
+}
+
 void write_summary(std::ostream& out, const AttentionTrace& trace, bool has_backward, const TextOptions& options) {
   const TraceSummary& summary = trace.summary;
   const auto count = [](std::int64_t number) { return format_count(static_cast<std::uint64_t>(number)); };
@@ -65,24 +77,95 @@ void write_summary(std::ostream& out, const AttentionTrace& trace, bool has_back
   out << heading("summary", options.color) << "\n  parameters    " << count(summary.parameters) << '\n'
       << "  forward       " << count(summary.forward_flops) << " FLOPs of matrix products (a multiply-add is 2)\n";
   if (has_backward) out << "  backward      " << count(summary.backward_flops) << " FLOPs of matrix products\n";
-  out << (trace.config.attention.module == ModuleKind::kSingleHead ? "  (B, T, T)     " : "  (B, H, T, T)  ")
-      << bytes(summary.attention_bytes) << " each, " << count(summary.attention_tensors) << " of them above\n";
+  if (summary.attention_tensors > 0) write_attention_bytes(out, trace);
   if (summary.mask_bytes > 0) out << "  causal mask   " << bytes(summary.mask_bytes) << '\n';
+  if (summary.built_mask_bytes > 0) {
+    out << "  mask          " << bytes(summary.built_mask_bytes) << " that "
+        << (trace.calls.size() > 1 ? "the largest call" : "the call") << " builds, for all heads\n";
+  }
   if (has_backward) out << "  loss          " << format_number(summary.loss, 6) << ", sum(output * dy)\n";
   if (options.verbose) out << "  time          " << format_number(trace.seconds, 3) << " s\n";
+}
+
+std::vector<const TraceStep*> steps_of_call(const AttentionTrace& trace, std::int64_t call) {
+  std::vector<const TraceStep*> steps;
+  for (const TraceStep& step : trace.steps) {
+    if (step.pass == "forward" && step.call == call) steps.push_back(&step);
+  }
+  return steps;
+}
+
+/// The first call and the last in full; of those between only what write_calls() says.
+bool is_shown(const AttentionTrace& trace, const TraceStep& step) {
+  return trace.calls.empty() || step.call == 0 || step.call == trace.calls.back().call;
+}
+
+std::string position_words(const ForwardCall& call) {
+  const std::string first = std::to_string(call.first_query);
+  return call.queries == 1 ? first : first + "-" + std::to_string(call.first_query + call.queries - 1);
+}
+
+/// "call 3 in eval mode: T_q 1, T_k 7; query 0 sits at position 6, key 0 at 0".
+void write_call(std::ostream& out, const AttentionTrace& trace, const ForwardCall& call, const TextOptions& options) {
+  out << heading("forward", options.color) << " call " << call.call << " in " << to_string(trace.config.mode)
+      << " mode: T_q " << call.queries << ", T_k " << call.keys << "; query 0 sits at position " << call.first_query
+      << ", key 0 at " << call.first_key << '\n';
+  write_steps(out, steps_of_call(trace, call.call), to_string(trace.config.dtype));
+}
+
+void write_calls_between(std::ostream& out, const AttentionTrace& trace, const TextOptions& options) {
+  const std::size_t between = trace.calls.size() - 2;
+  if (between == 0) return;
+  std::vector<TableColumn> columns = {
+      {"call", true, {}}, {"positions", true, {}}, {"T_q", true, {}}, {"T_k", true, {}}, {"kept", true, {}}};
+  for (std::size_t index = 1; index <= between; ++index) {
+    const ForwardCall& call = trace.calls[index];
+    const std::string cells[] = {std::to_string(call.call), position_words(call), std::to_string(call.queries),
+                                 std::to_string(call.keys), format_bytes(static_cast<std::uint64_t>(call.cache_bytes))};
+    for (std::size_t column = 0; column < columns.size(); ++column) columns[column].cells.push_back(cells[column]);
+  }
+  out << heading("forward", options.color) << (between == 1 ? " call 1" : " calls 1 to " + std::to_string(between))
+      << ": a line each, --json holds every step\n";
+  write_table(out, columns);
+  out << '\n';
+}
+
+void write_calls(std::ostream& out, const AttentionTrace& trace, const TextOptions& options) {
+  write_call(out, trace, trace.calls.front(), options);
+  write_calls_between(out, trace, options);
+  write_call(out, trace, trace.calls.back(), options);
+  out << heading("backward", options.color) << ": none, a cache is for inference\n\n";
+}
+
+std::vector<const TraceStep*> backward_steps(const AttentionTrace& trace) {
+  std::vector<const TraceStep*> steps;
+  for (const TraceStep& step : trace.steps) {
+    if (step.pass != "forward") steps.push_back(&step);
+  }
+  return steps;
+}
+
+std::vector<RunFact> more_facts(const AttentionTrace& trace) {
+  std::vector<RunFact> all;
+  for (const std::vector<RunFact>& facts : {mask_facts(trace.config), cache_facts(trace), engine_facts(trace)}) {
+    all.insert(all.end(), facts.begin(), facts.end());
+  }
+  return all;
 }
 
 }  // namespace
 
 void write_text(std::ostream& out, const AttentionTrace& trace, const TextOptions& options) {
-  std::vector<const TraceStep*> forward;
-  std::vector<const TraceStep*> backward;
-  for (const TraceStep& step : trace.steps) (step.pass == "forward" ? forward : backward).push_back(&step);
   const std::string usual_dtype = to_string(trace.config.dtype);
+  const std::vector<const TraceStep*> backward = backward_steps(trace);
 
-  write_run_facts(out, "trace", trace.config, trace.threads, trace.torch_version, options.color);
-  out << heading("forward", options.color) << " in " << to_string(trace.config.mode) << " mode\n";
-  write_steps(out, forward, usual_dtype);
+  write_run_facts(out, "trace", trace.config, trace.threads, trace.torch_version, options.color, more_facts(trace));
+  if (trace.calls.size() > 1) {
+    write_calls(out, trace, options);
+  } else {
+    out << heading("forward", options.color) << " in " << to_string(trace.config.mode) << " mode\n";
+    write_steps(out, steps_of_call(trace, 0), usual_dtype);
+  }
   if (!backward.empty()) {
     out << heading("backward", options.color)
         << ": gradients of steps and parameters, in the order in which they arise\n";
@@ -90,7 +173,9 @@ void write_text(std::ostream& out, const AttentionTrace& trace, const TextOption
   }
   if (options.values) {
     out << heading("values", options.color) << " of small tensors\n\n";
-    for (const TraceStep& step : trace.steps) write_values(out, step, trace.token_labels);
+    for (const TraceStep& step : trace.steps) {
+      if (is_shown(trace, step)) write_values(out, step, value_places(trace, step));
+    }
   }
   write_summary(out, trace, !backward.empty(), options);
 }

@@ -10,6 +10,7 @@
 
 #include "core/text.h"
 #include "report/table.h"
+#include "trace/attention_maps.h"
 
 namespace attn {
 namespace {
@@ -61,9 +62,10 @@ std::string short_label(const std::string& label, std::size_t max_width) {
 }
 
 /// Names of rows or columns: the tokens, else positions.
-std::vector<std::string> axis_names(std::int64_t count, const std::vector<std::string>* labels, std::size_t max_width) {
+std::vector<std::string> axis_names(std::int64_t count, const ValueAxis& axis, std::size_t max_width) {
+  const std::vector<std::string>* labels = axis.labels;
   std::vector<std::string> names;
-  for (std::int64_t index = 0; index < count; ++index) {
+  for (std::int64_t index = axis.first; index < axis.first + count; ++index) {
     const bool labelled = labels != nullptr && static_cast<std::size_t>(index) < labels->size();
     names.push_back(labelled ? short_label((*labels)[static_cast<std::size_t>(index)], max_width)
                              : std::to_string(index));
@@ -76,15 +78,14 @@ struct Grid {
   std::span<const double> values;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  const std::vector<std::string>* row_labels = nullptr;
-  const std::vector<std::string>* col_labels = nullptr;
+  ValueAxis row_axis, col_axis;
 };
 
 /// As many columns as fit; the first holds the names of the rows.
 std::vector<TableColumn> table_columns(const Grid& grid, std::int64_t shown_rows, const Style& style) {
   const bool use_fixed = suits_fixed(grid.values);
-  std::vector<TableColumn> columns = {{"", true, axis_names(shown_rows, grid.row_labels, kStyles[0].label_width)}};
-  const std::vector<std::string> names = axis_names(grid.cols, grid.col_labels, style.label_width);
+  std::vector<TableColumn> columns = {{"", true, axis_names(shown_rows, grid.row_axis, kStyles[0].label_width)}};
+  const std::vector<std::string> names = axis_names(grid.cols, grid.col_axis, style.label_width);
   for (std::int64_t col = 0; col < grid.cols; ++col) {
     TableColumn column{names[static_cast<std::size_t>(col)], true, {}};
     for (std::int64_t row = 0; row < shown_rows; ++row) {
@@ -124,21 +125,50 @@ std::string matrix_name(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-void write_values(std::ostream& out, const TraceStep& step, const std::vector<std::vector<std::string>>& token_labels) {
+ValuePlaces value_places(const AttentionTrace& trace, const TraceStep& step) {
+  const std::optional<Step> found = find_step(step.name);
+  if (!found.has_value() || step.pass == "gradient") return {};
+  const ForwardCall call = static_cast<std::size_t>(step.call) < trace.calls.size()
+                               ? trace.calls[static_cast<std::size_t>(step.call)]
+                               : ForwardCall{};
+  const std::vector<std::string>* labels = trace.token_labels.empty() ? nullptr : &trace.token_labels.front();
+  const ValueAxis queries{labels, call.first_query};
+  const ValueAxis keys{trace.config.memory_length ? nullptr : labels, call.first_key};
+  if (is_attention_map(*found)) return {queries, keys, true};
+  switch (*found) {
+    case Step::kTokens:
+    case Step::kPositionEmbedding:  // of no item of its own
+      return {};
+    case Step::kTokenEmbedding:
+      return {{labels, 0}, {}, false};
+    case Step::kMemory:
+    case Step::kKCached:
+    case Step::kVCached:
+      return {keys, {}, false};
+    case Step::kKProj:
+    case Step::kVProj:
+    case Step::kK:
+    case Step::kV:
+    case Step::kKNormed:
+    case Step::kKRotated:  // those of this call's tokens, or of the memory
+      return {trace.config.memory_length ? keys : queries, {}, false};
+    default:
+      return {queries, {}, false};
+  }
+}
+
+void write_values(std::ostream& out, const TraceStep& step, const ValuePlaces& places) {
   if (step.values.empty()) return;
   const std::vector<std::int64_t>& shape = step.shape;
   const std::int64_t cols = shape.empty() ? 1 : shape.back();
   const std::int64_t rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
-  const bool is_map = step.symbolic.ends_with("T, T)");
-  const bool rows_are_tokens = is_map || step.symbolic.ends_with("T, d_k)") || step.symbolic.starts_with("(B, T, ");
 
-  const std::string name = (step.pass == "forward" ? "" : "d ") + step.name;
-  const std::vector<std::string>* labels = token_labels.empty() ? nullptr : &token_labels.front();
-  out << name << ' ' << step.symbolic;
+  out << (step.pass == "forward" ? "" : "d ") << step.name << ' ' << step.symbolic;
+  if (step.call > 0) out << ", call " << step.call;
   if (shape.size() > 2) out << ", " << matrix_name(shape);
-  out << (is_map ? ": queries down, keys across\n" : "\n");
-  write_matrix(out, {std::span(step.values).first(static_cast<std::size_t>(rows * cols)), rows, cols,
-                     rows_are_tokens ? labels : nullptr, is_map ? labels : nullptr});
+  out << (places.is_map ? ": queries down, keys across\n" : "\n");
+  write_matrix(
+      out, {std::span(step.values).first(static_cast<std::size_t>(rows * cols)), rows, cols, places.rows, places.cols});
   const std::int64_t matrices = static_cast<std::int64_t>(step.values.size()) / (rows * cols);
   if (matrices > 1) out << "  (1 of " << matrices << "; --json holds all)\n";
   out << '\n';

@@ -92,6 +92,13 @@ void require_comparable(const std::vector<Pair>& pairs, const std::string& where
   if (!misshapen.empty()) throw ShapeError(where + ": other shapes: " + join(misshapen, "; "));
 }
 
+/// Fewer heads of keys than of queries.
+bool has_groups(const SafetensorsFile& file) {
+  const Entry* q = file.find("forward.q");
+  const Entry* k = file.find("forward.k");
+  return q != nullptr && k != nullptr && q->shape.size() == 4 && k->shape.size() == 4 && q->shape[1] != k->shape[1];
+}
+
 double last_axes(const std::vector<std::int64_t>& shape, std::size_t from_end) {
   return shape.size() < from_end ? 1.0 : static_cast<double>(shape[shape.size() - from_end]);
 }
@@ -107,6 +114,7 @@ std::map<std::string, TensorSize> sizes_of(const std::vector<Pair>& pairs) {
     }
     size.last_axis = last_axes(a->shape, 1);
     size.rows = last_axes(a->shape, 2);
+    if (a->shape.size() == 4) size.heads = last_axes(a->shape, 3);
     if (a->name == "forward.x") size.rows *= last_axes(a->shape, 3);
   }
   return sizes;
@@ -182,7 +190,7 @@ void compare_numbers(const Pair& pair, bool exact, TensorComparison& result) {
   const std::vector<double> b = numbers_of(*pair.b);
   result.elements = static_cast<std::int64_t>(a.size());
   const bool same_dtype = pair.a->dtype == pair.b->dtype;
-  const bool zero_means_hidden = result.name == "forward.weights";
+  const bool zero_means_hidden = step_of(result.name, "forward.") == "weights";
   const double smallest = std::max(smallest_of(pair.a->dtype), smallest_of(pair.b->dtype));
   const std::size_t width = a.empty() ? 0 : pair.a->bytes.size() / a.size();
   std::optional<std::size_t> worst;
@@ -225,11 +233,12 @@ TraceComparison compare_traces(const std::filesystem::path& a, const std::filesy
   const std::int64_t terms = longest_sum(pairs);
   result.limit_reason = reason_of(result.rule, terms);
   const std::map<std::string, TensorSize> sizes = sizes_of(pairs);
+  const bool grouped = has_groups(file_a);
   std::size_t place = 1;
   for (const Pair& pair : pairs) {
     TensorComparison tensor;
     tensor.name = pair.a->name;
-    tensor.axes = axis_names(tensor.name, pair.a->shape.size());
+    tensor.axes = axis_names(tensor.name, pair.a->shape.size(), grouped);
     tensor.shape = pair.a->shape;
     tensor.dtype_a = pair.a->dtype;
     tensor.dtype_b = pair.b->dtype;

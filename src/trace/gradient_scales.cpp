@@ -15,19 +15,41 @@ TensorSize size_of(const std::string& name, const Sizes& sizes) {
 
 double largest(const std::string& name, const Sizes& sizes) { return size_of(name, sizes).largest; }
 
-/// The gradient of q is a sum of T products of the scores' gradient and k; that of k the same with q.
-double scale_of_head_gradient(const std::string& other, const Sizes& sizes) {
-  const TensorSize factor = size_of("forward." + other, sizes);
+/// The name of q or k ("q", "k") as it entered the scores.
+std::string last_form(const std::string& letter, const Sizes& sizes) {
+  for (const char* suffix : {"_rotated", "_normed"}) {
+    if (sizes.contains("forward." + letter + suffix)) return letter + suffix;
+  }
+  return letter;
+}
+
+/// The gradient of q is a sum of T products of the scores' gradient and k; that of k the same with q, once for each
+/// query head that it serves.
+double scale_of_head_gradient(const std::string& letter, const Sizes& sizes) {
+  const TensorSize factor = size_of("forward." + last_form(letter == "q" ? "k" : "q", sizes), sizes);
+  const TensorSize own = size_of("forward." + letter, sizes);
   const double scores = largest("backward.weights", sizes) / std::sqrt(factor.last_axis);
-  return std::sqrt(factor.rows) * scores * factor.largest;
+  const double served = letter == "k" && own.heads > 0.0 ? std::max(factor.heads / own.heads, 1.0) : 1.0;
+  return std::sqrt(factor.rows * served) * scores * factor.largest;
+}
+
+/// How much larger a gradient becomes on its way through the norm of q or k: the norm divides by the root mean square.
+double norm_growth(const std::string& letter, const Sizes& sizes) {
+  const double before = largest("forward." + letter, sizes);
+  const double after = largest("forward." + letter + "_normed", sizes);
+  return after > 0.0 && before > 0.0 ? after / before : 1.0;
 }
 
 /// What the gradient of this step may be a difference of.
 double cancelled(const std::string& step, const Sizes& sizes) {
-  if (step == "masked_scores" || step == "scaled_scores" || step == "scores") return largest("backward.weights", sizes);
-  if (step == "q" || step == "q_proj") return scale_of_head_gradient("k", sizes);
-  if (step == "k" || step == "k_proj") return scale_of_head_gradient("q", sizes);
-  if (step == "qkv") return std::max(scale_of_head_gradient("k", sizes), scale_of_head_gradient("q", sizes));
+  if (step.ends_with("_scores") || step == "scores") return largest("backward.weights", sizes);
+  for (const std::string letter : {"q", "k"}) {
+    if (step == letter + "_rotated" || step == letter + "_normed") return scale_of_head_gradient(letter, sizes);
+    if (step == letter || step == letter + "_proj") {
+      return scale_of_head_gradient(letter, sizes) * norm_growth(letter, sizes);
+    }
+  }
+  if (step == "qkv") return std::max(cancelled("q", sizes), cancelled("k", sizes));
   return 0.0;
 }
 
@@ -46,6 +68,12 @@ double scale_of(const std::string& name, const Sizes& sizes) {
   std::string step = parameter.substr(0, parameter.find('.'));
   if (step == "c_attn" || step == "qkv_proj") step = "qkv";
   const TensorSize x = size_of("forward.x", sizes);
+  if (step == "sinks") return std::max(own, std::sqrt(x.rows) * largest("backward.weights", sizes));
+  if (step == "q_norm" || step == "k_norm") {
+    const std::string letter = step.substr(0, 1);
+    const TensorSize normed = size_of("forward." + letter + "_normed", sizes);
+    return std::max(own, std::sqrt(x.rows * normed.heads) * cancelled(letter + "_normed", sizes) * normed.largest);
+  }
   const double terms = std::sqrt(x.rows) * cancelled(step, sizes);
   return std::max(own, parameter.ends_with(".bias") ? terms : terms * x.largest);
 }

@@ -11,6 +11,7 @@ struct TensorSize {
   double largest = 0.0;  ///< largest finite absolute value of both.
   double rows = 1.0;     ///< how many terms a sum over its tokens has: T for q and k, B * T for what is (B, T, ...).
   double last_axis = 1.0;
+  double heads = 1.0;  ///< of a tensor of four axes.
 };
 
 /// The scale of the tensor `name`: its largest value; but where its numbers are a difference of much larger ones, as

@@ -34,6 +34,7 @@ ShapeLetters letters_of(const RunConfig& config) {
   return {.single_head = layer.module == ModuleKind::kSingleHead,
           .grouped = layer.H_kv() != layer.H,
           .two_lengths = config.memory_length.has_value() || config.cache.has_value(),
+          .own_positions = config.padding == PaddingSide::kLeft && !config.memory_length,
           .has_cache = config.cache.has_value()};
 }
 
@@ -47,7 +48,7 @@ std::string symbolic_shape(Step step, const ShapeLetters& letters) {
     case Step::kTokenEmbedding:
       return "(B, " + token_length(letters) + ", d_model)";
     case Step::kPositionEmbedding:
-      return "(" + token_length(letters) + ", d_model)";
+      return (letters.own_positions ? "(B, " : "(") + token_length(letters) + ", d_model)";
     case Step::kX:
     case Step::kProjected:
     case Step::kOutput:

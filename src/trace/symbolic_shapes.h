@@ -12,10 +12,11 @@ namespace attn {
 
 /// Which sizes of a run have a letter of their own. One letter stands for two sizes that are always equal.
 struct ShapeLetters {
-  bool single_head = false;  ///< no H: "(B, T, d_k)" where a multi-head layer has "(B, H, T, d_k)".
-  bool grouped = false;      ///< H_kv beside H.
-  bool two_lengths = false;  ///< T_q queries and T_k keys in place of T: with a memory, or with a cache.
-  bool has_cache = false;    ///< T is the whole sequence, T_q what a call adds to it, T_k what it may look at.
+  bool single_head = false;    ///< no H: "(B, T, d_k)" where a multi-head layer has "(B, H, T, d_k)".
+  bool grouped = false;        ///< H_kv beside H.
+  bool two_lengths = false;    ///< T_q queries and T_k keys in place of T: with a memory, or with a cache.
+  bool own_positions = false;  ///< each item has a position embedding of its own: padding comes before its tokens.
+  bool has_cache = false;      ///< T is the whole sequence, T_q what a call adds to it, T_k what it may look at.
 };
 
 ShapeLetters letters_of(const RunConfig& config);
