@@ -9,6 +9,7 @@
 #include "checks/error_budget.h"
 #include "checks/number_format.h"
 #include "checks/plain_attention.h"
+#include "checks/plain_rounding.h"
 #include "checks/sdpa_backends.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -24,20 +25,35 @@ struct CoreRun {
 
 enum class CoreState { kShown, kNoCore, kNoGradients };
 
-std::pair<CoreState, CoreRun> core_run(const CapturedPass* pass, const AttentionConfig& config,
-                                       const std::vector<std::int64_t>& heads_shape) {
+/// The steps that enter the core: q and k as projected, or normed, or turned.
+struct CoreSteps {
+  Step q = Step::kQ, k = Step::kK;
+};
+
+CoreSteps core_steps(const AttentionConfig& config) {
+  if (config.rope.has_value()) return {Step::kQRotated, Step::kKRotated};
+  if (config.qk_norm) return {Step::kQNormed, Step::kKNormed};
+  return {};
+}
+
+std::pair<CoreState, CoreRun> core_run(const CapturedPass* pass, CheckContext& context) {
   if (pass == nullptr) return {CoreState::kNoCore, {}};
-  const at::Tensor* q = captured_step(pass->steps, Step::kQ, heads_shape);
-  const at::Tensor* k = captured_step(pass->steps, Step::kK, heads_shape);
-  const at::Tensor* v = captured_step(pass->steps, Step::kV, heads_shape);
-  const at::Tensor* output = captured_step(pass->steps, Step::kContext, heads_shape);
+  const AttentionConfig& config = context.config();
+  const CoreSteps steps = core_steps(config);
+  const std::vector<std::int64_t> queries = context.heads_shape(), keys = context.keys_shape();
+  const at::Tensor* q = captured_step(pass->steps, steps.q, queries);
+  const at::Tensor* k = captured_step(pass->steps, steps.k, keys);
+  const at::Tensor* v = captured_step(pass->steps, Step::kV, keys);
+  const at::Tensor* output = captured_step(pass->steps, Step::kContext, queries);
   if (q == nullptr || k == nullptr || v == nullptr || output == nullptr) return {CoreState::kNoCore, {}};
   const auto gradient = [&](Step step) {
     const auto found = pass->gradients.find(step);
     return found == pass->gradients.end() ? at::Tensor() : found->second;
   };
-  CoreRun run{{*q, *k, *v, gradient(Step::kContext), config.causal},
-              {*output, gradient(Step::kQ), gradient(Step::kK), gradient(Step::kV)}};
+  CoreRun run;
+  run.input = {*q, *k, *v, gradient(Step::kContext), score_rules(config), {}, {}};
+  if (!context.visible().all().item<bool>()) run.input.mask = context.visible();
+  run.output = {*output, gradient(steps.q), gradient(steps.k), gradient(Step::kV)};
   return {run.input.d_context.defined() ? CoreState::kShown : CoreState::kNoGradients, run};
 }
 
@@ -72,12 +88,6 @@ double largest_of(const CoreOutput& output, const std::vector<Part>& parts) {
   return largest;
 }
 
-/// Softmax turns a rounding of a score s into s roundings of a weight.
-double largest_score(const CoreInput& input) {
-  const at::Tensor scores = at::matmul(input.q, input.k.transpose(-2, -1));
-  return scores.abs().max().item<double>() / std::sqrt(static_cast<double>(input.q.size(3)));
-}
-
 double lesson_figure(double largest) { return 1e-6 * std::max(1.0, largest); }
 
 /// What the subject is held to, for all parts together: gradients are measured against the largest of them, since some
@@ -89,9 +99,9 @@ struct ParityLimit {
 };
 
 ParityLimit parity_limit(const CoreInput& input, const std::vector<Part>& parts, double largest) {
-  const std::int64_t T = input.q.size(2);
+  const std::int64_t T = std::max(input.q.size(2), input.k.size(2));
   const double roundings = std::sqrt(static_cast<double>(T));
-  const double score = largest_score(input);
+  const double score = largest_score(input.q, input.k, input.rules, input.mask);
   if (input.q.scalar_type() == at::kDouble) {
     const double limit = 1e-12 * std::max(1.0, largest) * (1.0 + score) * roundings;
     return {{limit, "1e-12 * max(1, largest value) * (1 + largest score) * sqrt(T): float64 rounding"},
@@ -218,8 +228,8 @@ std::string judge_in_float64(CheckContext& context, Findings& findings, const Di
   if (exact == nullptr) return "the layer cannot be rebuilt in float64";
   exact->train(false);
   const at::Tensor d_output = context.draw(context.x().sizes().vec(), Draw::kGradient).to(at::kDouble);
-  const auto pass = capture_pass(*exact, context.run(), context.x().to(at::kDouble), d_output);
-  const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context.config(), context.heads_shape());
+  const auto pass = capture_pass(*exact, context.run(), in_type(context.input(), at::kDouble), d_output);
+  const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context);
   if (state == CoreState::kNoCore) return "the layer shows no core in float64";
   if (direction.backward && !gradients_are_due(findings, run)) return "";
   CoreRun judged = run;
@@ -233,7 +243,9 @@ std::string judge_in_float64(CheckContext& context, Findings& findings, const Di
 }
 
 CheckResult judge_core(CheckContext& context, const Direction& direction) {
-  const auto [state, run] = core_run(context.pass(), context.config(), context.heads_shape());
+  const std::string why_not = why_no_library(context.config());
+  if (!why_not.empty()) return not_applicable(why_not);
+  const auto [state, run] = core_run(context.pass(), context);
   if (state == CoreState::kNoCore) return not_applicable("the layer shows no q, k, v and context");
   Findings findings("largest difference");
   if (direction.backward && state == CoreState::kNoGradients) {

@@ -43,9 +43,7 @@ CoreInput part_of(const CoreInput& input, const Group& group) {
 
 std::vector<bool> visible_pairs(const at::Tensor& mask, std::int64_t query_len, std::int64_t key_len) {
   if (!mask.defined()) return std::vector<bool>(static_cast<std::size_t>(query_len * key_len), true);
-  const at::Tensor dense = mask.expand({1, 1, query_len, key_len}).to(at::kCPU).contiguous();
-  const bool* first = dense.const_data_ptr<bool>();
-  return std::vector<bool>(first, first + dense.numel());
+  return flags_of(mask.expand({1, 1, query_len, key_len}));
 }
 
 /// The loops of one group, which has one key head.

@@ -39,7 +39,7 @@ std::vector<Compared> gradients_of(ReferenceRun& run) {
   for (const auto& [name, loops] : run.loops_gradients()) {
     const auto found = layer.find(name);
     const at::Tensor own = found == layer.end() ? at::Tensor() : found->second;
-    const AxisNames* axes = name == "x" ? &kTokenAxes : &kParameterAxes;
+    const AxisNames* axes = name == "x" || name == "memory" ? &kTokenAxes : &kParameterAxes;
     gradients.push_back({"gradient of " + name, own, loops, run.plain_gradients().at(name), axes});
   }
   return gradients;
@@ -80,7 +80,7 @@ ErrorBudget limit_of(ReferenceRun& run, const std::vector<Compared>& all, const 
 at::Tensor at_their_rows(const at::Tensor& errors, const Compared& one, const ReferenceSample& sample) {
   if (one.row_axis < 0 || sample.rows.empty()) return errors;
   std::vector<std::int64_t> whole = errors.sizes().vec();
-  whole[static_cast<std::size_t>(one.row_axis)] = sample.x.size(1);
+  whole[static_cast<std::size_t>(one.row_axis)] = sample.input.x.size(1);
   return at::zeros(whole, errors.options()).index_copy(one.row_axis, at::tensor(sample.rows, at::kLong), errors);
 }
 

@@ -7,49 +7,31 @@
 #include <utility>
 
 #include "checks/check_context.h"
+#include "checks/input_parts.h"
 #include "checks/loop_numbers.h"
+#include "checks/plain_rounding.h"
 #include "core/text.h"
 
 namespace attn {
 namespace {
 
-/// `count` of the first `all` numbers at random, in order.
-std::vector<std::int64_t> random_places(const CheckContext& context, std::int64_t all, std::int64_t count) {
-  const at::Tensor order = context.draw({all}, Draw::kSample).to(at::kCPU, at::kDouble).argsort();
-  std::vector<std::int64_t> places;
-  for (std::int64_t index = 0; index < count; ++index) places.push_back(order[index].item<std::int64_t>());
-  std::sort(places.begin(), places.end());
-  return places;
-}
-
-std::string some_of(std::int64_t count, std::int64_t all, const std::string& things) {
-  return std::to_string(count) + " of " + std::to_string(all) + " " + things;
-}
-
-/// How many of 1 ... most (at least 1) cost no more than the budget, where the cost rises with the number.
-template <typename Cost>
-std::int64_t affordable(std::int64_t most, double budget, const Cost& cost) {
-  std::int64_t low = 1, high = most;
-  while (low < high) {
-    const std::int64_t middle = low + (high - low + 1) / 2;
-    if (cost(middle) <= budget) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
-}
-
 /// Forward and backward of a layer that shows no steps.
-LayerNumbers unwatched_pass(Subject& subject, const RunConfig& run, const at::Tensor& x, const at::Tensor& d_output) {
+LayerNumbers unwatched_pass(Subject& subject, const RunConfig& run, const AttentionInput& input,
+                            const at::Tensor& d_output) {
   const at::AutoGradMode with_gradients(true);
-  const at::Tensor leaf = x.detach().clone().requires_grad_(true);
-  const at::Tensor output = subject.forward(leaf);
   LayerNumbers numbers;
+  std::vector<std::string> names;
+  std::vector<at::Tensor> targets;
+  const auto add_leaf = [&](const std::string& name, at::Tensor& tensor) {
+    tensor = tensor.detach().clone().requires_grad_(true);
+    names.push_back(name);
+    targets.push_back(tensor);
+  };
+  AttentionInput leaves = input;
+  add_leaf("x", leaves.x);
+  if (leaves.memory.defined()) add_leaf("memory", leaves.memory);
+  const at::Tensor output = subject.forward(leaves);
   numbers.output = output.detach();
-  std::vector<std::string> names{"x"};
-  std::vector<at::Tensor> targets{leaf};
   for (const auto& [name, value] : subject.named_parameters()) {
     if (!value.requires_grad()) continue;
     names.push_back(name);
@@ -70,6 +52,7 @@ LayerNumbers numbers_of_pass(const CapturedPass& pass, const std::vector<std::in
   numbers.output = pass.steps.output;
   if (const at::Tensor* weights = captured_step(pass.steps, Step::kWeights, pairs_shape)) numbers.weights = *weights;
   numbers.gradients["x"] = pass.x_gradient;
+  if (pass.memory_gradient.defined()) numbers.gradients["memory"] = pass.memory_gradient;
   for (const auto& [name, gradient] : pass.parameter_gradients) numbers.gradients[name] = gradient;
   return numbers;
 }
@@ -80,57 +63,24 @@ ReferenceLayerInput for_loops(const LayerInput& input, const ReferenceSample& sa
   loops.B = input.x.size(0);
   loops.T = input.x.size(1);
   loops.x = numbers_of(input.x);
+  if (input.memory.defined()) {
+    loops.T_k = input.memory.size(1);
+    loops.memory = numbers_of(input.memory);
+  }
+  if (input.real_keys.defined()) loops.real_keys = flags_of(input.real_keys);
   loops.rows = sample.rows;
   for (const auto& [name, value] : input.parameters) loops.parameters[name] = numbers_of(value);
   return loops;
 }
 
-double largest_finite(const at::Tensor& tensor) {
-  return at::nan_to_num(tensor.abs(), 0.0, 0.0, 0.0).max().item<double>();
-}
-
-/// What the sums behind the plain formula's output hold: their terms may cancel, their roundings do not.
-RoundingSize rounding_size(const LayerInput& input, const PlainLayerOutput& output) {
-  const std::string name = input.config.qkv == QkvLayout::kFused ? "c_proj" : "o_proj";
-  const at::Tensor merged = output.context.transpose(1, 2).flatten(2);  // (B, T, H*d_k)
-  at::Tensor sums = at::matmul(merged.abs(), input.parameters.at(name + ".weight").t().abs());
-  if (input.config.bias) sums = sums + input.parameters.at(name + ".bias").abs();
-  const double scale = 1.0 / std::sqrt(static_cast<double>(input.config.d_k()));
-  return {largest_finite(sums), scale * largest_finite(at::matmul(output.q, output.k.transpose(-2, -1)))};
-}
-
 }  // namespace
 
-ReferenceSample reference_sample(const CheckContext& context, double budget) {
-  const AttentionConfig& config = context.config();
-  const std::int64_t B = context.B(), T = context.T();
-  ReferenceSample sample;
-  sample.x = context.x();
-  if (reference_layer_cost(config, B, T, T) <= budget) return sample;
-
-  sample.item = random_places(context, B, 1).front();
-  sample.x = context.x().narrow(0, sample.item, 1);
-  const std::string of_item = " of item " + std::to_string(sample.item);
-  const auto cost_of_rows = [&](std::int64_t rows) { return reference_layer_cost(config, 1, T, rows); };
-  if (cost_of_rows(T) <= budget) {
-    sample.words = "1 of " + std::to_string(B) + " items, item " + std::to_string(sample.item);
-  } else if (cost_of_rows(1) <= budget) {
-    sample.rows = random_places(context, T, affordable(T, budget, cost_of_rows));
-    sample.words = some_of(static_cast<std::int64_t>(sample.rows.size()), T, "rows") + of_item;
-  } else {
-    const std::int64_t tokens =
-        affordable(T, budget, [&](std::int64_t length) { return reference_layer_cost(config, 1, length, length); });
-    const at::Tensor chosen = at::tensor(random_places(context, T, tokens), at::kLong).to(sample.x.device());
-    sample.x = sample.x.index_select(1, chosen);
-    sample.words = some_of(tokens, T, "tokens") + of_item + " as a shorter input";
-  }
-  return sample;
-}
-
-LayerNumbers run_layer(Subject& subject, const RunConfig& run, const at::Tensor& x, const at::Tensor& d_output) {
-  const std::optional<CapturedPass> pass = capture_pass(subject, run, x, d_output);
-  if (!pass.has_value()) return unwatched_pass(subject, run, x, d_output);
-  return numbers_of_pass(*pass, {x.size(0), subject.config().H, x.size(1), x.size(1)});
+LayerNumbers run_layer(Subject& subject, const RunConfig& run, const AttentionInput& input,
+                       const at::Tensor& d_output) {
+  const std::optional<CapturedPass> pass = capture_pass(subject, run, input, d_output);
+  if (!pass.has_value()) return unwatched_pass(subject, run, input, d_output);
+  const std::int64_t T = input.x.size(1), T_k = input.memory.defined() ? input.memory.size(1) : T;
+  return numbers_of_pass(*pass, {input.x.size(0), subject.config().H, T, T_k});
 }
 
 ShownParameters shown_parameters(Subject& subject) {
@@ -159,7 +109,7 @@ ReferenceRun::ReferenceRun(CheckContext& context) : context_(&context), subject_
 
 ReferenceRun::ReferenceRun(CheckContext& context, std::unique_ptr<Subject> exact, ReferenceRun& own)
     : context_(&context), owned_(std::move(exact)), subject_(owned_.get()), sample_(own.sample_) {
-  sample_.x = own.sample_.x.to(at::kDouble);
+  sample_.input = in_type(own.sample_.input, at::kDouble);
   take_parameters();
   const auto same_parameters = [&] {
     for (const auto& [name, value] : input_.parameters) {
@@ -173,20 +123,22 @@ ReferenceRun::ReferenceRun(CheckContext& context, std::unique_ptr<Subject> exact
 
 void ReferenceRun::take_parameters() {
   ShownParameters shown = shown_parameters(*subject_);
-  input_ = {context_->config(), sample_.x, std::move(shown.values)};
+  const AttentionInput& input = sample_.input;
+  input_ = {context_->config(), input.x, std::move(shown.values), input.memory, input.real_keys};
   if (!shown.missing.empty()) why_not_ = "the layer shows no " + shown.missing;
 }
 
 std::int64_t ReferenceRun::longest_sum() const {
-  return std::max({sample_.x.size(1), input_.config.d_model, input_.config.heads_width()});
+  return std::max({sample_.key_len(), input_.config.d_model, input_.config.heads_width()});
 }
 
 std::int64_t ReferenceRun::longest_gradient_sum() const {
-  return std::max(longest_sum(), sample_.x.size(0) * sample_.x.size(1));
+  const at::Tensor& x = sample_.input.x;
+  return std::max(longest_sum(), x.size(0) * std::max(x.size(1), sample_.key_len()));
 }
 
 at::Tensor ReferenceRun::d_output() const {
-  const at::Tensor drawn = context_->draw(sample_.x.sizes().vec(), Draw::kGradient).to(sample_.x.options());
+  const at::Tensor drawn = context_->draw(sample_.input.x.sizes().vec(), Draw::kGradient).to(sample_.input.x.options());
   if (sample_.rows.empty()) return drawn;
   const at::Tensor rows = at::tensor(sample_.rows, at::kLong).to(drawn.device());
   return at::zeros_like(drawn).index_copy(1, rows, drawn.index_select(1, rows));
@@ -201,7 +153,7 @@ const LayerNumbers& ReferenceRun::layer() {
   if (layer_.has_value()) return *layer_;
   const bool shared = owned_ == nullptr && sample_.words.empty();
   layer_ = shared && context_->pass() != nullptr ? numbers_of_pass(*context_->pass(), context_->pairs_shape())
-                                                 : run_layer(*subject_, context_->run(), sample_.x, d_output());
+                                                 : run_layer(*subject_, context_->run(), sample_.input, d_output());
   layer_->output = judged_rows(layer_->output, 1);
   layer_->weights = judged_rows(layer_->weights, 2);
   return *layer_;
@@ -217,7 +169,7 @@ const LayerNumbers& ReferenceRun::loops() {
   const std::int64_t R = sample_.rows.empty() ? input.T : static_cast<std::int64_t>(sample_.rows.size());
   loops_.emplace();
   loops_->output = tensor_of(output.output, {input.B, R, input.config.d_model});
-  loops_->weights = tensor_of(output.weights, {input.B, input.config.H, R, input.T});
+  loops_->weights = tensor_of(output.weights, {input.B, input.config.H, R, input.keys()});
   return *loops_;
 }
 
@@ -241,6 +193,7 @@ const std::map<std::string, at::Tensor>& ReferenceRun::loops_gradients() {
   loops_forward_.reset();
   loops_gradients_.emplace();
   (*loops_gradients_)["x"] = tensor_of(gradients.x, input_.x.sizes());
+  if (input_.memory.defined()) (*loops_gradients_)["memory"] = tensor_of(gradients.memory, input_.memory.sizes());
   for (const ParameterShape& parameter : reference_parameters(input_.config)) {
     (*loops_gradients_)[parameter.name] = tensor_of(gradients.parameters.at(parameter.name), parameter.shape);
   }

@@ -16,6 +16,7 @@
 #include "checks/error_budget.h"
 #include "checks/plain_layer.h"
 #include "checks/reference_layer.h"
+#include "checks/reference_sample.h"
 #include "checks/subject.h"
 
 namespace attn {
@@ -26,28 +27,16 @@ class CheckContext;
 /// twentieth.
 inline constexpr double kReferenceLayerMultiplyAdds = 4e9;
 
-/// What the loops work out.
-struct ReferenceSample {
-  at::Tensor x;                    ///< what the layer is run on: the run's x, one item of it, or some tokens of one.
-  std::int64_t item = 0;           ///< the number of x's first item in the run's x.
-  std::vector<std::int64_t> rows;  ///< the query rows of x that are judged; empty: every one.
-  std::string words;               ///< "64 of 1024 rows of item 3"; empty: nothing is left out.
-};
-
-/// Everything when `budget` multiply-adds allow it. Else one item and some of its rows, or, where its keys and values
-/// alone are too dear, some of its tokens as a shorter input. Random, from the run's seed.
-ReferenceSample reference_sample(const CheckContext& context, double budget);
-
 /// One layer's numbers, only the judged rows of output and weights.
 struct LayerNumbers {
   at::Tensor output;                            ///< (B, R, d_model)
-  at::Tensor weights;                           ///< (B, H, R, T); undefined: not shown.
-  std::map<std::string, at::Tensor> gradients;  ///< "x" and each parameter; undefined or missing: none arrived.
+  at::Tensor weights;                           ///< (B, H, R, T_k); undefined: not shown.
+  std::map<std::string, at::Tensor> gradients;  ///< "x", "memory" and each parameter; undefined or missing: none came.
   RoundingSize size;                            ///< of the output; only of the plain formula's numbers.
 };
 
 /// A forward and a backward pass of sum(output * d_output); every row. Throws SubjectFailure.
-LayerNumbers run_layer(Subject& subject, const RunConfig& run, const at::Tensor& x, const at::Tensor& d_output);
+LayerNumbers run_layer(Subject& subject, const RunConfig& run, const AttentionInput& input, const at::Tensor& d_output);
 
 /// The parameters that the config's layout has, taken from those that the subject shows.
 struct ShownParameters {
