@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/input_parts.h"
 #include "checks/known_mistakes.h"
 #include "checks/reference_run.h"
 #include "core/text.h"
@@ -23,36 +24,54 @@ struct Patient {
   std::int64_t longest_sum = 1;
 };
 
+/// `count` tokens: the first, or, where there is padding at the start, the last.
+at::Tensor some_tokens(const at::Tensor& tensor, std::int64_t count, bool last) {
+  if (!tensor.defined() || tensor.size(1) <= count) return tensor;
+  return tensor.narrow(1, last ? tensor.size(1) - count : 0, count);
+}
+
 /// A couple of items, so that one can be taken for another, and as many tokens as about a second allows.
-at::Tensor small_part(const at::Tensor& x, const AttentionConfig& config) {
+AttentionInput small_part(const AttentionInput& input, const AttentionConfig& config) {
   constexpr std::int64_t kItems = 2, kMostTokens = 64, kFewestTokens = 12;
   constexpr double kMultiplyAdds = 2e10, kRuns = 60.0;
   const double of_a_token = 4.0 * static_cast<double>(config.d_model) * static_cast<double>(config.heads_width());
   const double affordable = kMultiplyAdds / (kRuns * static_cast<double>(kItems) * of_a_token);
   const auto tokens = static_cast<std::int64_t>(std::clamp<double>(affordable, kFewestTokens, kMostTokens));
-  return x.narrow(0, 0, std::min(kItems, x.size(0))).narrow(1, 0, std::min(tokens, x.size(1)));
+  AttentionInput part = items_of(input, 0, std::min(kItems, input.x.size(0)));
+  const bool padded_at_the_start =
+      part.real_keys.defined() && part.real_keys.select(1, 0).logical_not().any().item<bool>();
+  part.x = some_tokens(part.x, tokens, padded_at_the_start && !part.memory.defined());
+  part.memory = some_tokens(part.memory, tokens, padded_at_the_start);
+  part.real_keys = some_tokens(part.real_keys, tokens, padded_at_the_start);
+  return part;
 }
 
 std::optional<Patient> patient_of(CheckContext& context) {
   Patient patient;
   patient.layer = &context.subject();
-  at::Tensor x = small_part(context.x(), context.config());
-  if (x.scalar_type() != at::kDouble) patient.rebuilt = context.subject().rebuild(Dtype::kFloat64);
+  AttentionInput input = small_part(context.input(), context.config());
+  if (input.x.scalar_type() != at::kDouble) patient.rebuilt = context.subject().rebuild(Dtype::kFloat64);
   if (patient.rebuilt != nullptr) {
     patient.layer = patient.rebuilt.get();
-    x = x.to(at::kDouble);
+    input = in_type(input, at::kDouble);
   }
   patient.layer->train(false);
   ShownParameters shown = shown_parameters(*patient.layer);
   if (!shown.missing.empty()) return std::nullopt;
-  patient.input = {context.config(), x, std::move(shown.values)};
-  patient.longest_sum = std::max({x.size(0) * x.size(1), context.config().d_model, context.config().heads_width()});
+  patient.input = {context.config(), input.x, std::move(shown.values), input.memory, input.real_keys};
+  const std::int64_t tokens = std::max(input.x.size(1), patient.input.key_len());
+  patient.longest_sum = std::max({input.x.size(0) * tokens, context.config().d_model, context.config().heads_width()});
   return patient;
+}
+
+AttentionInput subject_input(const Patient& patient) {
+  return {patient.input.x, patient.input.memory, patient.input.real_keys};
 }
 
 LayerInput in_double(const LayerInput& input) {
   LayerInput exact = input;
   exact.x = input.x.to(at::kDouble);
+  if (input.memory.defined()) exact.memory = input.memory.to(at::kDouble);
   for (auto& [name, value] : exact.parameters) value = value.to(at::kDouble);
   return exact;
 }
@@ -95,9 +114,9 @@ struct Symptoms {
 Symptoms symptoms_of(const Patient& patient) {
   const at::NoGradGuard no_gradients;
   Symptoms symptoms;
-  const std::optional<CapturedSteps> steps = patient.layer->forward_with_steps(patient.input.x);
+  const std::optional<CapturedSteps> steps = patient.layer->forward_with_steps(subject_input(patient));
   if (!steps.has_value()) {
-    symptoms.output = patient.layer->forward(patient.input.x);
+    symptoms.output = patient.layer->forward(subject_input(patient));
     return symptoms;
   }
   symptoms.output = steps->output;
@@ -144,7 +163,7 @@ std::string explain_forward(const Patient& patient, const Symptoms& symptoms, co
 std::string explain_backward(CheckContext& context, const Patient& patient) {
   const at::Tensor d_output =
       context.draw(patient.input.x.sizes().vec(), Draw::kGradient).to(patient.input.x.options());
-  const LayerNumbers numbers = run_layer(*patient.layer, context.run(), patient.input.x, d_output);
+  const LayerNumbers numbers = run_layer(*patient.layer, context.run(), subject_input(patient), d_output);
   const LayerInput exact = in_double(patient.input);
   const auto agrees = [&](const std::map<std::string, at::Tensor>& expected) {
     double largest = 0.0;
@@ -158,7 +177,8 @@ std::string explain_backward(CheckContext& context, const Patient& patient) {
       const auto found = numbers.gradients.find(name);
       const bool arrived = found != numbers.gradients.end() && found->second.defined();
       if (!gradient.defined() && !arrived) continue;
-      const at::Tensor zeros = at::zeros_like(name == "x" ? exact.x : exact.parameters.at(name));
+      const at::Tensor& place = name == "x" ? exact.x : name == "memory" ? exact.memory : exact.parameters.at(name);
+      const at::Tensor zeros = at::zeros_like(place);
       if (!agree(arrived ? found->second : zeros, gradient.defined() ? gradient : zeros, limit)) return false;
     }
     return true;

@@ -4,34 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "checks/mistake_collector.h"
 #include "core/text.h"
 
 namespace attn {
 namespace {
-
-class Mistakes {
- public:
-  explicit Mistakes(const LayerInput& input) : input_(input), rules_(rules_of(input.config)) {}
-
-  /// The right formula with one thing changed.
-  template <typename Change>
-  void add(std::string words, const Change& change) {
-    KnownMistake mistake{std::move(words), input_, rules_};
-    change(mistake);
-    list_.push_back(std::move(mistake));
-  }
-
-  std::vector<KnownMistake> take() { return std::move(list_); }
-
-  const AttentionConfig& config() const { return input_.config; }
-  const LayerInput& input() const { return input_; }
-  const LayerRules& rules() const { return rules_; }
-
- private:
-  const LayerInput& input_;
-  LayerRules rules_;
-  std::vector<KnownMistake> list_;
-};
 
 /// "1/sqrt(d_model) (0.125)"; a name that is the number itself stands alone.
 std::string named(const std::vector<std::string>& names, double value) {
@@ -40,19 +17,22 @@ std::string named(const std::vector<std::string>& names, double value) {
   return name == number ? name : name + " (" + number + ")";
 }
 
-void add_scales(Mistakes& mistakes) {
-  const double right = mistakes.rules().scale;
+void add_scales(MistakeCollector& mistakes) {
+  const double right = mistakes.rules().scores.scale;
   const double d_k = static_cast<double>(mistakes.config().d_k());
   const double d_model = static_cast<double>(mistakes.config().d_model);
   const double H = static_cast<double>(mistakes.config().H);
   const std::vector<std::pair<std::string, double>> known{
       {"1", 1.0},
+      {"1/sqrt(d_k)", 1.0 / std::sqrt(d_k)},
       {"1/d_k", 1.0 / d_k},  // also what 1/sqrt(d_k) applied twice gives
       {"1/sqrt(d_model)", 1.0 / std::sqrt(d_model)},
       {"1/sqrt(H)", 1.0 / std::sqrt(H)},
       {"sqrt(d_k)", std::sqrt(d_k)},
       {"1/d_model", 1.0 / d_model},
   };
+  const bool given = mistakes.config().given_scale.has_value();
+  const std::string of_right = given ? "the config's " + format_number(right) : named({"1/sqrt(d_k)"}, right);
   const auto same = [](double a, double b) { return std::abs(a / b - 1.0) <= 1e-12; };
   for (std::size_t first = 0; first < known.size(); ++first) {
     const double value = known[first].second;
@@ -64,32 +44,27 @@ void add_scales(Mistakes& mistakes) {
       names.push_back(known[other].first);
     }
     if (named_before) continue;
-    mistakes.add("scale " + named(names, value) + " instead of " + named({"1/sqrt(d_k)"}, right),
-                 [&](KnownMistake& mistake) { mistake.rules.scale = value; });
+    mistakes.add("scale " + named(names, value) + " instead of " + of_right,
+                 [&](KnownMistake& mistake) { mistake.rules.scores.scale = value; });
   }
 }
 
-void add_softmax_and_mask(Mistakes& mistakes) {
+void add_softmax(MistakeCollector& mistakes) {
   mistakes.add("softmax over the queries instead of the keys",
                [](KnownMistake& mistake) { mistake.rules.softmax_axis = 2; });
   mistakes.add("softmax over the heads instead of the keys",
                [](KnownMistake& mistake) { mistake.rules.softmax_axis = 1; });
-  const auto add = [&](const std::string& words, MaskRule rule) {
-    mistakes.add(words, [&](KnownMistake& mistake) { mistake.rules.mask = rule; });
-  };
-  if (!mistakes.config().causal) {
-    add("a causal mask is applied, the config has none", MaskRule::kCausal);
-    return;
+  if (mistakes.config().sink) {
+    mistakes.add("the sink is left out of the softmax", [](KnownMistake& mistake) { mistake.rules.sink = false; });
   }
-  add("no mask is applied", MaskRule::kNone);
-  add("the mask is shifted by one: each query also sees the next key", MaskRule::kNextToo);
-  add("the mask is shifted by one: no query sees its own key", MaskRule::kNotItself);
-  add("the mask is the upper triangle: each query sees its own and later keys", MaskRule::kUpper);
-  add("the mask is inverted: each query sees later keys only", MaskRule::kFutureOnly);
-  add("the mask is applied after the softmax, and rows are not normalised again", MaskRule::kAfterSoftmax);
 }
 
-void add_heads(Mistakes& mistakes) {
+void add_heads(MistakeCollector& mistakes) {
+  const AttentionConfig& config = mistakes.config();
+  if (1 < config.H_kv() && config.H_kv() < config.H) {
+    mistakes.add("key heads are tiled: query head h uses key head h mod H_kv, neighbours do not share one",
+                 [](KnownMistake& mistake) { mistake.rules.key_heads_tiled = true; });
+  }
   mistakes.add("heads are split by a bare reshape, without swapping axes",
                [](KnownMistake& mistake) { mistake.rules.split_by_reshape = true; });
   mistakes.add("heads are merged by a bare reshape, without swapping axes",
@@ -108,7 +83,7 @@ void add_heads(Mistakes& mistakes) {
   }
 }
 
-void add_projections(Mistakes& mistakes) {
+void add_projections(MistakeCollector& mistakes) {
   if (mistakes.config().qkv == QkvLayout::kFused) {
     mistakes.add("c_attn is read head by head instead of in thirds",
                  [](KnownMistake& mistake) { mistake.rules.qkv = QkvLayout::kFusedPerHead; });
@@ -117,11 +92,14 @@ void add_projections(Mistakes& mistakes) {
     mistakes.add("qkv_proj is read in thirds instead of head by head",
                  [](KnownMistake& mistake) { mistake.rules.qkv = QkvLayout::kFused; });
   }
-  const std::vector<std::pair<std::string, std::array<std::size_t, 3>>> orders{
-      {"q and k are swapped", {1, 0, 2}},          {"k and v are swapped", {0, 2, 1}},
-      {"q and v are swapped", {2, 1, 0}},          {"k, v, q are taken as q, k, v", {1, 2, 0}},
-      {"v, q, k are taken as q, k, v", {2, 0, 1}},
-  };
+  std::vector<std::pair<std::string, std::array<std::size_t, 3>>> orders{{"k and v are swapped", {0, 2, 1}}};
+  const bool alike = mistakes.config().H_kv() == mistakes.config().H && !mistakes.input().memory.defined();
+  if (alike) {  // else the shapes of q and k tell them apart
+    orders.insert(orders.end(), {{"q and k are swapped", {1, 0, 2}},
+                                 {"q and v are swapped", {2, 1, 0}},
+                                 {"k, v, q are taken as q, k, v", {1, 2, 0}},
+                                 {"v, q, k are taken as q, k, v", {2, 0, 1}}});
+  }
   for (const auto& [words, parts] : orders) {
     mistakes.add(words, [&order = parts](KnownMistake& mistake) { mistake.rules.parts = order; });
   }
@@ -132,16 +110,18 @@ void add_projections(Mistakes& mistakes) {
   mistakes.add("the input is added to the output", [](KnownMistake& mistake) { mistake.rules.input_added = true; });
 }
 
-bool is_square(const at::Tensor& weight) { return weight.dim() == 2 && weight.size(0) == weight.size(1); }
+bool is_square(const std::string&, const at::Tensor& weight) {
+  return weight.dim() == 2 && weight.size(0) == weight.size(1);
+}
 
-bool is_bias(const at::Tensor& parameter) { return parameter.dim() == 1; }
+bool is_bias(const std::string& name, const at::Tensor&) { return name.ends_with(".bias"); }
 
 /// One parameter after the other, and all of that kind.
-void add_parameters(Mistakes& mistakes, bool (*chosen)(const at::Tensor&), at::Tensor (*changed)(const at::Tensor&),
-                    const std::string& one, const std::string& all) {
+void add_parameters(MistakeCollector& mistakes, bool (*chosen)(const std::string&, const at::Tensor&),
+                    at::Tensor (*changed)(const at::Tensor&), const std::string& one, const std::string& all) {
   std::size_t count = 0;
   for (const auto& [name, value] : mistakes.input().parameters) {
-    if (!chosen(value)) continue;
+    if (!chosen(name, value)) continue;
     ++count;
     mistakes.add(name + one, [&which = name, &tensor = value, changed](KnownMistake& mistake) {
       mistake.input.parameters[which] = changed(tensor);
@@ -150,7 +130,7 @@ void add_parameters(Mistakes& mistakes, bool (*chosen)(const at::Tensor&), at::T
   if (count < 2) return;
   mistakes.add(all, [&](KnownMistake& mistake) {
     for (auto& [name, value] : mistake.input.parameters) {
-      if (chosen(value)) value = changed(value);
+      if (chosen(name, value)) value = changed(value);
     }
   });
 }
@@ -158,9 +138,12 @@ void add_parameters(Mistakes& mistakes, bool (*chosen)(const at::Tensor&), at::T
 }  // namespace
 
 std::vector<KnownMistake> known_mistakes(const LayerInput& input) {
-  Mistakes mistakes(input);
+  MistakeCollector mistakes(input);
   add_scales(mistakes);
-  add_softmax_and_mask(mistakes);
+  add_softmax(mistakes);
+  add_mask_mistakes(mistakes);
+  add_score_mistakes(mistakes);
+  add_rotation_mistakes(mistakes);
   add_heads(mistakes);
   add_projections(mistakes);
   add_parameters(
@@ -173,7 +156,7 @@ std::vector<KnownMistake> known_mistakes(const LayerInput& input) {
 }
 
 std::vector<KnownMistake> known_gradient_mistakes(const LayerInput& input) {
-  Mistakes mistakes(input);
+  MistakeCollector mistakes(input);
   const std::array<const char*, 3> names{"q", "k", "v"};
   for (std::size_t part = 0; part < names.size(); ++part) {
     const std::string name = names[part];
