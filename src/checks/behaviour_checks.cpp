@@ -26,6 +26,10 @@ void judge_dropped(Findings& findings, const DroppedPair& pair, double p) {
   const at::Tensor could_drop =
       before.abs().gt(1e3 * underflow_of(type));  // below, 0 may be rounding and ratios are rough
   const double count = could_drop.sum().item<double>();
+  if (count == 0.0) {
+    findings.note("every one of the " + pair.name + " is 0, so there is nothing to drop");
+    return;
+  }
   const double dropped = after.eq(0).logical_and(could_drop).sum().item<double>();
   const double share = dropped / count;
 
@@ -68,13 +72,15 @@ void add_bits(Findings& findings, const std::string& what, const at::Tensor& act
 /// Runs in training mode, on x repeated until enough numbers are there to speak of a share.
 std::optional<CapturedSteps> training_run(CheckContext& context) {
   constexpr std::int64_t kEnoughWeights = 20000;
-  const std::int64_t T = context.T();
-  const std::int64_t visible_pairs = context.config().causal ? T * (T + 1) / 2 : T * T;
-  const std::int64_t weights = context.B() * context.config().H * visible_pairs;
-  const std::int64_t outputs = context.B() * T * context.config().d_model;
+  const std::int64_t B = context.B();
+  const std::int64_t visible_pairs = context.visible().sum().item<std::int64_t>() * (B / context.visible().size(0));
+  const std::int64_t weights = std::max<std::int64_t>(1, context.config().H * visible_pairs);
+  const std::int64_t outputs = B * context.T() * context.config().d_model;
   const std::int64_t repeats = std::max<std::int64_t>(1, kEnoughWeights / std::min(weights, outputs));
+  std::vector<std::int64_t> items;
+  for (std::int64_t n = 0; n < repeats * B; ++n) items.push_back(n % B);
   const at::NoGradGuard no_gradients;
-  return context.subject().forward_with_steps({context.x().repeat({repeats, 1, 1})});
+  return context.subject().forward_with_steps(chosen_items(context.input(), items));
 }
 
 std::optional<DroppedPair> dropped_pair(const CapturedSteps& steps, Step before, Step after, const std::string& name,
@@ -89,7 +95,8 @@ void judge_training(CheckContext& context, Findings& findings, const at::Tensor&
   const double p = context.config().dropout;
   context.subject().train(true);
   const at::Tensor in_training = context.subject().forward(context.input());
-  if (bits_of(in_training.contiguous()).equal(bits_of(in_eval.contiguous()))) {
+  const bool something_to_drop = in_eval.ne(0).any().item<bool>();
+  if (something_to_drop && bits_of(in_training.contiguous()).equal(bits_of(in_eval.contiguous()))) {
     findings.fail("training mode changes no output: dropout never acts");
   }
   const std::optional<CapturedSteps> steps = training_run(context);
@@ -113,8 +120,9 @@ CheckResult check_determinism(CheckContext& context) {
   Subject& subject = context.subject();
   Findings findings("largest difference");
   const at::Tensor first = subject.forward(context.input());
-  subject.forward(with_x(context.input(),
-                         context.draw(context.x().sizes().vec(), Draw::kOtherInput)));  // a layer must not remember it
+  AttentionInput other = with_x(context.input(), context.draw(context.x().sizes().vec(), Draw::kOtherInput));
+  if (context.has_memory()) other.memory = context.draw(context.input().memory.sizes().vec(), Draw::kMemory);
+  subject.forward(other);  // a layer must not remember it
   add_bits(findings, "second run", subject.forward(context.input()), first, "two runs in eval differ");
 
   const std::optional<CapturedSteps> watched = subject.forward_with_steps(context.input());

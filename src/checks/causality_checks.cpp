@@ -78,6 +78,31 @@ void take_batch(Leaks& leaks, const Moved& moved, const std::vector<Trial>& tria
   leaks.comparison.non_finite += non_finite.sum().item<std::int64_t>();
 }
 
+/// Whether some query may look at a later token than the first: else no cut need move anything.
+bool later_tokens_matter(CheckContext& context) {
+  return context.visible().narrow(-1, 1, context.T_k() - 1).any().item<bool>();
+}
+
+/// The items whose last real token comes last, and where it stands: without masks its change moves every output.
+struct Movable {
+  AttentionInput items;
+  std::int64_t last_real = 0;
+};
+
+Movable movable_items(CheckContext& context) {
+  const AttentionInput& input = context.input();
+  if (!input.real_keys.defined()) return {input, context.T() - 1};
+  const at::Tensor places = at::arange(context.T(), at::kLong);
+  const at::Tensor last = at::where(input.real_keys.to(at::kCPU), places, -1).amax(-1);  // (B)
+  Movable movable{{}, last.max().item<std::int64_t>()};
+  std::vector<std::int64_t> items;
+  for (std::int64_t b = 0; b < context.B(); ++b) {
+    if (last[b].item<std::int64_t>() == movable.last_real) items.push_back(b);
+  }
+  movable.items = chosen_items(input, items);
+  return movable;
+}
+
 /// mask-control: what all changes at one cut did to the outputs before it.
 struct CutOutcome {
   bool moved = false, finite = true;
@@ -120,7 +145,7 @@ CheckResult check_causality(CheckContext& context) {
   const Plan plan = make_plan(context);
   Leaks leaks;
   leaks.comparison.limit = {0.0, "same shape, same slot: not one bit may differ"};
-  run_trials(context, context.subject(), plan.trials,
+  run_trials(context, context.subject(), context.input(), plan.trials,
              [&](const Moved& moved, const std::vector<Trial>& batch) { take_batch(leaks, moved, batch); });
   // Said with the number, so that nobody takes a sample for the whole.
   Findings findings("change of an earlier output, " + plan.description);
@@ -130,26 +155,30 @@ CheckResult check_causality(CheckContext& context) {
                   format_number(leaks.comparison.measured) + " " + describe(leaks.worst) + ", the first one is " +
                   leaks.comparison.where_first + " " + describe(leaks.first));
   }
-  if (!leaks.something_moved) findings.fail("changing tokens moves no output at all, so nothing was tested");
+  if (!leaks.something_moved && later_tokens_matter(context))
+    findings.fail("changing tokens moves no output at all, so nothing was tested");
   return findings.result();
 }
 
 CheckResult check_mask_control(CheckContext& context) {
   if (!context.config().causal) return not_applicable("the layer is not causal");
   if (context.T() == 1) return not_applicable("T is 1: there is no future");
+  const Movable movable = movable_items(context);
+  if (movable.last_real < 1) return not_applicable("padding leaves the first token alone");
   const std::unique_ptr<Subject> open = context.subject().without_masks();
-  if (open == nullptr) return not_applicable("the layer's mask cannot be switched off");
+  if (open == nullptr) return not_applicable("the layer's masks cannot be taken off");
   open->train(false);
   // All changes of a few items, up to the middle: the rounding of a coarse format may hide one of them.
   std::vector<Trial> trials;
-  for (const std::int64_t cut : std::set<std::int64_t>{1, std::min<std::int64_t>(2, context.T() - 1),
-                                                       std::max<std::int64_t>(1, context.T() / 2)}) {
+  for (const std::int64_t cut : std::set<std::int64_t>{1, std::min<std::int64_t>(2, movable.last_real),
+                                                       std::max<std::int64_t>(1, (movable.last_real + 1) / 2)}) {
     for (const Change change : kChanges) {
-      for (std::int64_t n = 0; n < std::min<std::int64_t>(2, context.B()); ++n) trials.push_back({cut, change});
+      for (std::int64_t n = 0; n < std::min<std::int64_t>(2, movable.items.x.size(0)); ++n)
+        trials.push_back({cut, change});
     }
   }
   std::map<std::int64_t, CutOutcome> cuts;
-  run_trials(context, *open, trials,
+  run_trials(context, *open, movable.items, trials,
              [&](const Moved& moved, const std::vector<Trial>& batch) { take_cuts(cuts, moved, batch); });
   const Comparison comparison = judge_cuts(cuts);
   Findings findings("cuts where nothing moved");

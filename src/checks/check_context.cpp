@@ -3,6 +3,7 @@
 #include <ATen/ops/isfinite.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "checks/plain_attention.h"
@@ -22,6 +23,17 @@ CheckContext::CheckContext(Subject& subject, RunConfig run, const AttentionInput
 const at::Tensor& CheckContext::visible() {
   if (!visible_.defined()) visible_ = declared_mask(config(), T(), T_k(), input_.real_keys, x().device());
   return visible_;
+}
+
+at::Tensor CheckContext::visible_to(std::int64_t item) {
+  return visible().narrow(0, std::min(item, visible().size(0) - 1), 1);
+}
+
+at::Tensor CheckContext::parameter(const std::string& name) {
+  for (const auto& [shown, value] : subject_->named_parameters()) {
+    if (shown == name) return value.detach();
+  }
+  return {};
 }
 
 const CapturedPass* CheckContext::pass() {

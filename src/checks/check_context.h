@@ -2,6 +2,7 @@
 // One check is one function from this to a CheckResult; all of them are in check_list.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,7 +29,8 @@ enum class Draw : std::uint64_t {
   kValue,
   kEven,
   kDirection,
-  kSample
+  kSample,
+  kMemory
 };
 
 class CheckContext {
@@ -46,12 +48,16 @@ class CheckContext {
   std::int64_t B() const { return x().size(0); }
   std::int64_t T() const { return x().size(1); }  ///< of the queries.
   std::int64_t T_k() const { return has_memory() ? input_.memory.size(1) : T(); }
+  std::int64_t longest() const { return std::max(T(), T_k()); }  ///< what a pass costs is reckoned by
   std::vector<std::int64_t> heads_shape() const { return {B(), config().H, T(), config().d_k()}; }  ///< q, context
   std::vector<std::int64_t> keys_shape() const { return {B(), config().H_kv(), T_k(), config().d_k()}; }  ///< k, v
   std::vector<std::int64_t> pairs_shape() const { return {B(), config().H, T(), T_k()}; }  ///< scores, weights
 
   /// The declared mask with the input's padding, (B or 1, 1, T, T_k) bool, true = may look; see may_look.h.
   const at::Tensor& visible();
+
+  /// The same for one batch item, (1, 1, T, T_k).
+  at::Tensor visible_to(std::int64_t item);
 
   /// (B or 1, 1, T) bool: queries that see at least one key.
   at::Tensor sees_something() { return visible().any(-1); }
@@ -73,6 +79,9 @@ class CheckContext {
 
   /// Frees what both hold, once the last check that needs them is done; output_budget() stays.
   void forget_references();
+
+  /// The parameter of this name, detached; undefined when the subject shows none.
+  at::Tensor parameter(const std::string& name);
 
   /// How far an honest layer's output may be from the truth on the run's input: the rule of error_budget.h, or, when
   /// the subject does not show its parameters, the rule's cap. What compares two honest runs allows twice that.
@@ -101,11 +110,16 @@ CheckResult check_row_sums(CheckContext& context);
 CheckResult check_masked_weights(CheckContext& context);
 CheckResult check_first_token(CheckContext& context);
 CheckResult check_scale(CheckContext& context);
+CheckResult check_sink(CheckContext& context);
+CheckResult check_rope_relative(CheckContext& context);
 CheckResult check_causality(CheckContext& context);
 CheckResult check_causality_gradient(CheckContext& context);
 CheckResult check_effective_mask(CheckContext& context);
 CheckResult check_mask_control(CheckContext& context);
+CheckResult check_window(CheckContext& context);
+CheckResult check_padding(CheckContext& context);
 CheckResult check_truncation(CheckContext& context);
+CheckResult check_kv_cache(CheckContext& context);
 CheckResult check_sdpa_forward(CheckContext& context);
 CheckResult check_sdpa_backward(CheckContext& context);
 CheckResult check_reference_forward(CheckContext& context);
@@ -114,6 +128,7 @@ CheckResult check_reference_backward(CheckContext& context);
 CheckResult check_gradient(CheckContext& context);
 CheckResult check_batch_independence(CheckContext& context);
 CheckResult check_head_independence(CheckContext& context);
+CheckResult check_gqa_map(CheckContext& context);
 CheckResult check_permutation(CheckContext& context);
 CheckResult check_nan_propagation(CheckContext& context);
 CheckResult check_determinism(CheckContext& context);

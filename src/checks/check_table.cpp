@@ -5,7 +5,8 @@ namespace attn {
 const std::vector<CheckEntry>& check_table() {
   static const std::vector<CheckEntry> table = {
       {{"shapes", "every step, forward and backward, has the shape its formula gives; dtype and device stay", "steps",
-        "Compares the shape of each named step, and of its gradient, with the formula in B, T, d_model, H and d_k; "
+        "Compares the shape of each named step, and of its gradient, with the formula in B, T, d_model, H, H_kv and "
+        "d_k, and their order with the one that the config gives; "
         "also that dtype and device stay what the config says. Sees an axis too many, a missing transpose where "
         "the sizes differ, a silent cast. Cannot see anything that keeps the shapes."},
        check_shapes},
@@ -14,8 +15,10 @@ const std::vector<CheckEntry>& check_table() {
         "masked score stands. A parameter that no gradient reaches, or whose gradient is all zero where one is "
         "due, is a failure: dq and dk are rightly 0 only where every row sees one key."},
        check_finite},
-      {{"row-sums", "the weights of each query sum to 1", "weights",
-        "Sums the weights of each query over the keys; the limit is one rounding and T summed ones. On failure it "
+      {{"row-sums", "the weights of each query sum to 1, or to what a sink leaves", "weights",
+        "Sums the weights of each query over the keys; the limit is one rounding and T summed ones. A row that sees "
+        "no key sums to 0; with a sink the sum is 1 less its share, worked out from the layer's own scores. On "
+        "failure it "
         "says whether columns or heads sum to 1 instead (softmax over the wrong axis), or whether the sums scatter "
         "as active dropout makes them. Cannot see weights that are wrong and sum to 1."},
        check_row_sums},
@@ -26,13 +29,30 @@ const std::vector<CheckEntry>& check_table() {
        check_masked_weights},
       {{"first-token", "the first token sees only itself: its context is its value, exactly", "v, context",
         "With one visible key the weight is 1, so context at t = 0 equals v at t = 0 bit for bit. Does not apply "
-        "without a causal mask or with one token."},
+        "without a causal mask, with one token, with a sink, or where the first token is padding."},
        check_first_token},
-      {{"scale", "scores are multiplied by 1/sqrt(d_k)", "q, k, scaled scores",
+      {{"scale", "scores are multiplied by 1/sqrt(d_k), or the config's scale", "q, k, scaled scores",
         "Recovers the factor between scaled scores and raw dot products by least squares, within what rounding can "
         "do, and names the usual mistakes (1, 1/d_k, 1/sqrt(d_model), 1/sqrt(H)). Beside it: with q, k ~ N(0, 1) "
         "scaled scores have variance 1. Cannot say anything when all scores of a query are equal."},
        check_scale},
+      {{"sink", "the sink takes e^sink / (e^sink + sum of e^score) of every row", "parameters",
+        "With queries of 0 every score is 0, and with values of 1 the context is what the weights sum to: compared "
+        "with the formula for every head. Sees a sink that is dropped, added to the scores or belongs to another "
+        "head. What it does in the run itself is judged by row-sums. Does not apply without a sink."},
+       check_sink},
+      {{"rope-relative", "q and k are turned by position * frequency, v is not: scores depend on i - j only",
+        "q and k before and after",
+        "Runs one token at all positions, beyond 256 where the layer takes that many, since bfloat16 has no number "
+        "between 256 and 258. Turned q and k are compared with the judge's own rotation in float64 (a failure says "
+        "when they match the other style, theta 10000 or no scaling); scores must stay the same one place further "
+        "on; every context must be that token's value. Does not apply without rope."},
+       check_rope_relative},
+      {{"gqa-map", "query head h uses key head floor(h * H_kv / H), for keys and for values", "-",
+        "Marks one key head at a time: a value of 1 in it, all others 0, then a key that attracts every query. The "
+        "context of each query head shows which key head serves it, without any tolerance, and the line prints "
+        "the map. Sees heads that are tiled instead of repeated side by side. Does not apply when H_kv is H."},
+       check_gqa_map},
       {{"causality", "changing tokens from t on changes no bit of any output before t, for every t", "-",
         "For every cut t the tokens from t on are redrawn, sign flipped and tripled, and every earlier output is "
         "compared bit for bit with an unchanged run of the same shape, slot by slot: no tolerance. Above a budget "
@@ -53,8 +73,19 @@ const std::vector<CheckEntry>& check_table() {
         "the last one is made. With --picture FILE a failure is drawn. Above a budget a sample of the keys is "
         "tried, and the line says so."},
        check_effective_mask},
+      {{"window", "each query sees the W keys that the window leaves it, its own included", "-",
+        "Counts the keys that have a weight in each row, and prints the counts as a list: 1,2,3,3,3 for a window of "
+        "3. Where the run is no longer than the window, more tokens are taken, if the layer takes them. A failure "
+        "says when the window is off by one or not applied. Does not apply without a window."},
+       check_window},
+      {{"padding", "an item that is filled up gives what it gives alone; padding counts for nothing", "-",
+        "Redraws everything that is padding: no bit of any other output may move. Runs each item alone, without "
+        "what it was filled up with, and compares within twice the rounding budget. Rows that see no key must have "
+        "context 0. Does not apply without padding."},
+       check_padding},
       {{"mask-control", "with the mask off the same change does move earlier outputs", "a mask switch",
-        "The proof that causality can fail here: the causal mask is switched off, the same changes are made, and "
+        "The proof that causality can fail here: causal mask, window and mask of its own are taken off (padding "
+        "stays), the same changes are made, and "
         "earlier outputs must move. If they do not, something else than the mask keeps the layer causal, or "
         "nothing was tested."},
        check_mask_control},
@@ -63,6 +94,12 @@ const std::vector<CheckEntry>& check_table() {
         "output: another length means other blocking, so last bits may differ. Sees what depends on the total "
         "length: a normaliser over all positions, an average over the sequence. Causal layers only."},
        check_truncation},
+      {{"kv-cache", "the same tokens in pieces, with a cache, give what one run gives", "a cache",
+        "Gives the tokens one at a time, several at a time, after a prefill, and as the config's own cache has it, "
+        "and compares every output with that of one run, within twice the rounding budget. A second run after the "
+        "cache was emptied must equal the first bit for bit. The cache may hold no key that a window hides for "
+        "good, and no more bytes than 2 * B * H_kv * keys * d_k numbers have. For causal layers without a memory."},
+       check_kv_cache},
       {{"sdpa-forward", "context equals scaled_dot_product_attention of the same q, k, v", "q, k, v, context",
         "The captured q, k, v go through every backend of scaled_dot_product_attention that this LibTorch offers, "
         "contiguous and strided, and through loops in float64. In float32 the limit is 1e-6 * max(1, largest "
@@ -95,17 +132,20 @@ const std::vector<CheckEntry>& check_table() {
         "pass: it sees only a backward pass that does not fit it."},
        check_gradient},
       {{"batch-independence", "an item alone equals itself in a batch, and no item moves another", "-",
-        "Each item of a batch (the check doubles a batch of 1) is run alone and must equal itself in the batch "
+        "Each item of a batch (the check doubles a batch of 1) is run alone, with its own padding and memory, and must "
+        "equal itself in the batch "
         "within rounding; then one item is changed, and no bit of another may move."},
        check_batch_independence},
       {{"head-independence", "changing one head's queries, keys, values or projections moves no other head", "context",
-        "Redraws q, k and v of one head and looks for a changed bit in another head's context; then does the same "
+        "Redraws q, k and v of one head and looks for a changed bit in another head's context; where heads share a "
+        "key head, all of its heads must move and no other, and q of one head alone moves that one; then does the same "
         "to that head's rows of the projections, which shows heads that are split at the wrong place. H = 1 has "
         "nothing to say."},
        check_head_independence},
       {{"permutation", "keys and values in another order, with the mask's columns, change nothing", "-",
         "Permutes keys and values together with the columns of the mask: the context must stay, within rounding. "
-        "Without a mask permuting the tokens must permute the outputs."},
+        "Where nothing counts places, permuting the tokens must permute the outputs, and permuting those of a memory "
+        "change nothing. Does not apply with alibi."},
        check_permutation},
       {{"nan-propagation", "a NaN or infinity that a query may see reaches its output", "-",
         "Puts a NaN, then an infinity, into one token and looks at every output that may see it: none may be "

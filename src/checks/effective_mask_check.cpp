@@ -6,6 +6,7 @@
 
 #include "checks/check_context.h"
 #include "checks/even_input.h"
+#include "checks/number_format.h"
 #include "checks/plain_attention.h"
 #include "checks/sampling.h"
 #include "core/text.h"
@@ -33,41 +34,44 @@ class MaskJudge {
  public:
   explicit MaskJudge(CheckContext& context)
       : T_(context.T()),
-        declared_(declared_mask(context.config().causal, T_, T_, at::kCPU)),
-        leaks_(at::zeros({T_, T_}, at::kBool)),
-        missing_(at::zeros({T_, T_}, at::kBool)),
-        judged_(at::zeros({T_, T_}, at::kBool)) {
+        T_k_(context.T_k()),
+        declared_(context.visible().to(at::kCPU)),
+        leaks_(at::zeros({T_, T_k_}, at::kBool)),
+        missing_(at::zeros({T_, T_k_}, at::kBool)),
+        judged_(at::zeros({T_, T_k_}, at::kBool)) {
     leak_.limit = {0.0, "a hidden key may not move one bit"};
     absent_.limit = {0.0, "every visible key moves its query"};
   }
 
-  /// True where the declared mask shows the key to another query but nothing moved: worth a larger change before it is
-  /// judged.
-  bool still_unmoved(const KeyMoved& result, std::int64_t key) const {
-    at::Tensor visible = declared_.select(1, key).clone();
-    visible[key] = false;
-    return visible.logical_and(result.moved.logical_not()).any().item<bool>();
-  }
-
-  /// Judges one key. `axes` are those of the result's tensors, the last one is the query.
-  /// `absence_counts`: a visible key that takes no part is judged too.
-  void take(const KeyMoved& result, std::int64_t key, bool diagonal_too, bool absence_counts, const AxisNames& axes) {
-    at::Tensor visible = declared_.select(1, key);
-    at::Tensor tried = at::ones({T_}, at::kBool);
-    if (!diagonal_too) tried[key] = false;
-    const at::Tensor finite = at::isfinite(result.change);
-    const at::Tensor leak = result.moved.logical_and(visible.logical_not()).logical_and(tried);
-    at::Tensor absent = result.moved.logical_not().logical_and(visible).logical_and(tried);
-    if (!absence_counts) absent = at::zeros_like(absent);
-    non_finite_ += finite.logical_not().sum().item<std::int64_t>();
-    leak_.compared += tried.logical_and(visible.logical_not()).sum().item<std::int64_t>() * (leak.numel() / T_);
-    if (absence_counts) absent_.compared += tried.logical_and(visible).sum().item<std::int64_t>() * (leak.numel() / T_);
+  /// Judges one key. `axes` are those of the result's tensors, the last one is the query. `own_query`: that of the same
+  /// token, which is not judged; -1: all are. `noticed`: bool, broadcastable to the result, where a visible key must
+  /// take part; undefined: that is not judged.
+  void take(const KeyMoved& result, std::int64_t key, std::int64_t own_query, const at::Tensor& noticed,
+            const AxisNames& axes) {
+    const at::Tensor visible = visible_to_queries(result, key);
+    at::Tensor tried = at::ones_like(visible);
+    if (own_query >= 0) tried.select(-1, own_query).fill_(false);
+    const at::Tensor hidden = visible.logical_not().logical_and(tried);
+    at::Tensor due = at::zeros_like(visible);
+    if (noticed.defined()) due = visible.logical_and(tried).logical_and(noticed);
+    const at::Tensor leak = result.moved.logical_and(hidden), absent = result.moved.logical_not().logical_and(due);
+    non_finite_ += at::isfinite(result.change).logical_not().sum().item<std::int64_t>();
+    leak_.compared += hidden.sum().item<std::int64_t>();
+    absent_.compared += due.sum().item<std::int64_t>();
     note_wrong(leak_, leak, at::where(leak, result.change, -1.0), key, axes);
     note_wrong(absent_, absent, at::where(absent, 1.0, -1.0), key, axes);
     const auto over_heads = [&](const at::Tensor& wrong) { return wrong.reshape({-1, T_}).any(0); };
     leaks_.select(1, key).logical_or_(over_heads(leak));
     missing_.select(1, key).logical_or_(over_heads(absent));
-    judged_.select(1, key).logical_or_(absence_counts ? tried : tried.logical_and(visible.logical_not()));
+    judged_.select(1, key).logical_or_(over_heads(hidden.logical_or(due)));
+  }
+
+  /// True where a visible key must take part but nothing moved: worth a larger change before it is judged.
+  bool still_unmoved(const KeyMoved& result, std::int64_t key, std::int64_t own_query,
+                     const at::Tensor& noticed) const {
+    at::Tensor due = visible_to_queries(result, key).logical_and(noticed);
+    if (own_query >= 0) due.select(-1, own_query).fill_(false);
+    return due.logical_and(result.moved.logical_not()).any().item<bool>();
   }
 
   CheckResult result(Findings& findings) const {
@@ -87,6 +91,13 @@ class MaskJudge {
   }
 
  private:
+  /// Of the shape of the result: (B, H, T) or (B, T).
+  at::Tensor visible_to_queries(const KeyMoved& result, std::int64_t key) const {
+    at::Tensor visible = declared_.select(-1, key);  // (B or 1, 1, T)
+    if (result.moved.dim() == 2) visible = visible.squeeze(1);
+    return visible.expand(result.moved.sizes()).clone();
+  }
+
   static void note_wrong(Comparison& comparison, const at::Tensor& wrong, const at::Tensor& errors, std::int64_t key,
                          const AxisNames& axes) {
     const std::int64_t count = wrong.sum().item<std::int64_t>();
@@ -106,13 +117,13 @@ class MaskJudge {
   }
 
   DependencyMap map() const {
-    DependencyMap map{T_, T_, {}};
-    map.pairs.reserve(static_cast<std::size_t>(T_ * T_));
+    DependencyMap map{T_, T_k_, {}};
+    map.pairs.reserve(static_cast<std::size_t>(T_ * T_k_));
     const at::Tensor state =
         at::where(leaks_, static_cast<std::int64_t>(PairState::kLeak),
                   at::where(missing_, static_cast<std::int64_t>(PairState::kHiddenWrong),
                             at::where(judged_.logical_not(), static_cast<std::int64_t>(PairState::kUnjudged),
-                                      at::where(declared_, static_cast<std::int64_t>(PairState::kVisible),
+                                      at::where(declared_.any(0).any(0), static_cast<std::int64_t>(PairState::kVisible),
                                                 static_cast<std::int64_t>(PairState::kHidden)))));
     const at::Tensor numbers = state.to(at::kLong).contiguous();
     const std::int64_t* first = numbers.const_data_ptr<std::int64_t>();
@@ -120,14 +131,15 @@ class MaskJudge {
     return map;
   }
 
-  std::int64_t T_;
-  at::Tensor declared_, leaks_, missing_, judged_;  ///< (T, T) bool
+  std::int64_t T_, T_k_;
+  at::Tensor declared_;                  ///< (B or 1, 1, T, T_k) bool
+  at::Tensor leaks_, missing_, judged_;  ///< (T, T_k) bool
   Comparison leak_, absent_;
   std::int64_t non_finite_ = 0;
 };
 
 std::vector<std::int64_t> affordable_keys(CheckContext& context, double cost_of_one) {
-  return telling_places(0, context.T() - 1, context.budget(kBudget) / cost_of_one);
+  return telling_places(0, context.T_k() - 1, context.budget(kBudget) / cost_of_one);
 }
 
 /// The subject's core, fed with q, k and v of even scores.
@@ -136,16 +148,27 @@ class Core {
   explicit Core(CheckContext& context)
       : context_(context),
         q_(context.draw(context.heads_shape(), Draw::kQuery) * kScoreSize),
-        k_(context.draw(context.heads_shape(), Draw::kKey) * kScoreSize) {}
+        k_(context.draw(context.keys_shape(), Draw::kKey) * kScoreSize) {}
 
   const at::Tensor& k() const { return k_; }
 
+  /// The weights that these q and k must give by the declared mask and the config's scores: (B, H, T, T_k) float64.
+  at::Tensor weights_due() const {
+    const AttentionConfig& config = context_.config();
+    const at::Tensor scores = plain_scores(
+        q_.to(at::kCPU, at::kDouble), for_query_heads(k_, config.H).to(at::kCPU, at::kDouble), score_rules(config));
+    at::Tensor sinks;
+    if (config.sink) sinks = context_.parameter("sinks");
+    if (sinks.defined()) sinks = sinks.to(at::kCPU, at::kDouble);
+    return visible_softmax(scores, context_.visible().to(at::kCPU), sinks);
+  }
+
   /// (B, H, T, d_k); absent when q, k and v cannot be fed in.
   std::optional<at::Tensor> mix(const at::Tensor& k, const at::Tensor& v) {
-    const auto steps = context_.subject().attend(q_, k, v);
+    const auto steps = context_.subject().attend(q_, k, v, std::nullopt, context_.input().real_keys);
     if (!steps.has_value()) return std::nullopt;
-    if (steps->output.sizes() != v.sizes()) {
-      throw SubjectFailure("context: expected shape " + format_shape(v.sizes().vec()) + ", got " +
+    if (steps->output.sizes() != q_.sizes()) {
+      throw SubjectFailure("context: expected shape " + format_shape(q_.sizes().vec()) + ", got " +
                            format_shape(steps->output.sizes().vec()));
     }
     return steps->output;
@@ -163,11 +186,12 @@ class Core {
 bool read_weights(CheckContext& context, MaskJudge& judge, Findings& findings) {
   const std::int64_t d_k = context.config().d_k();
   Core core(context);
-  const double runs = context.budget(kReadingBudget) / core_cost(context.config(), context.B(), context.T());
-  const std::vector<std::int64_t> keys = telling_places(0, context.T() - 1, runs * static_cast<double>(d_k));
+  const double runs = context.budget(kReadingBudget) / core_cost(context.config(), context.B(), context.longest());
+  const std::vector<std::int64_t> keys = telling_places(0, context.T_k() - 1, runs * static_cast<double>(d_k));
+  const at::Tensor noticed = core.weights_due().gt(8.0 * underflow_of(context.x().scalar_type()));
   for (std::size_t first = 0; first < keys.size(); first += static_cast<std::size_t>(d_k)) {
     const std::size_t count = std::min(static_cast<std::size_t>(d_k), keys.size() - first);
-    const at::Tensor v = at::zeros(context.heads_shape(), context.x().options());
+    const at::Tensor v = at::zeros(context.keys_shape(), context.x().options());
     for (std::size_t n = 0; n < count; ++n)
       v.select(2, keys[first + n]).select(-1, static_cast<std::int64_t>(n)).fill_(1);
     const std::optional<at::Tensor> mixed = core.mix(core.k(), v);
@@ -175,11 +199,11 @@ bool read_weights(CheckContext& context, MaskJudge& judge, Findings& findings) {
     const at::Tensor weights = mixed->to(at::kCPU, at::kDouble);
     for (std::size_t n = 0; n < count; ++n) {
       const at::Tensor weight = weights.select(-1, static_cast<std::int64_t>(n));  // (B, H, T)
-      judge.take({weight.ne(0), weight.abs()}, keys[first + n], /*diagonal_too=*/true, /*absence_counts=*/true,
-                 kRowAxes);
+      const std::int64_t key = keys[first + n];
+      judge.take({weight.ne(0), weight.abs()}, key, /*own_query=*/-1, noticed.select(-1, key), kRowAxes);
     }
   }
-  findings.tried(keys.size(), context.T(), "keys read out");
+  findings.tried(keys.size(), context.T_k(), "keys read out");
   return true;
 }
 
@@ -188,43 +212,76 @@ bool read_weights(CheckContext& context, MaskJudge& judge, Findings& findings) {
 void move_keys(CheckContext& context, MaskJudge& judge, Findings& findings) {
   constexpr double kValueChange = 1e4;  // moves its query even in bfloat16, whatever the other values add up to
   Core core(context);
-  const at::Tensor v = context.draw(context.heads_shape(), Draw::kValue);
+  const at::Tensor v = context.draw(context.keys_shape(), Draw::kValue);
   const at::Tensor base = core.mix(core.k(), v).value();
   const std::vector<std::int64_t> keys =
-      affordable_keys(context, core_cost(context.config(), context.B(), context.T()));
+      affordable_keys(context, core_cost(context.config(), context.B(), context.longest()));
+  // What the change adds must be more than the rounding of what the values add up to.
+  const at::ScalarType type = v.scalar_type();
+  const double smallest = 8.0 * epsilon_of(type) * v.abs().max().item<double>() / kValueChange;
+  const at::Tensor noticed = core.weights_due().gt(std::max(smallest, 8.0 * underflow_of(type)));
   for (const std::int64_t key : keys) {
     at::Tensor changed_k = core.k().clone(), changed_v = v.clone();
     changed_k.select(2, key).neg_();
     changed_v.select(2, key).add_(kValueChange);
     KeyMoved result = difference(base, core.mix(changed_k, changed_v).value());
     result.change = result.change / kValueChange;  // for a unit of value, as the weights are
-    judge.take(result, key, /*diagonal_too=*/true, /*absence_counts=*/true, kRowAxes);
+    judge.take(result, key, /*own_query=*/-1, noticed.select(-1, key), kRowAxes);
   }
-  findings.tried(keys.size(), context.T(), "keys moved");
+  findings.tried(keys.size(), context.T_k(), "keys moved");
 }
 
-/// Redraws one token at a time. The diagonal says nothing: x_j also moves q_j. That a visible key takes part is judged
-/// here only where the core could not show it: the output of a coarse format can hide a small part.
+/// Redraws one token at a time, of the memory where there is one. In self-attention the diagonal says nothing: x_j also
+/// moves q_j. That a visible key takes part is judged here only where the core could not show it: the output of a
+/// coarse format can hide a small part.
 void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, Findings& findings) {
-  const at::Tensor x = even_input(context);
-  const at::Tensor other = context.draw(x.sizes().vec(), Draw::kOtherInput);
-  const at::Tensor base = context.subject().forward({x});
+  const AttentionInput input = even_input(context);
+  const at::Tensor& source = key_source(input);
+  const at::Tensor other = context.draw(source.sizes().vec(), Draw::kOtherInput);
+  const at::Tensor base = context.subject().forward(input);
   const std::vector<std::int64_t> keys =
-      affordable_keys(context, forward_cost(context.config(), context.B(), context.T()));
+      affordable_keys(context, forward_cost(context.config(), context.B(), context.longest()));
+  // (B, T, T_k): what is more than the rounding of the output in any head.
+  const double noticeable = 64.0 * epsilon_of(source.scalar_type());
+  at::Tensor noticed;
+  if (absence_counts) noticed = even_weights(context).amax(1).gt(noticeable).expand({context.B(), -1, -1});
   for (const std::int64_t key : keys) {
+    const std::int64_t own_query = context.has_memory() ? -1 : key;
+    const at::Tensor noticed_here = absence_counts ? noticed.select(-1, key) : at::Tensor();
     KeyMoved together;
     // A larger change only where a smaller one was lost in rounding: the output's bias may be large.
     for (const double size : {1.0, 32.0, -32.0, 1024.0, -1024.0}) {
-      at::Tensor changed = x.clone();
+      at::Tensor changed = source.clone();
       changed.select(1, key).copy_(other.select(1, key) * size);
-      const KeyMoved found = difference(base, context.subject().forward({changed}));
+      const KeyMoved found = difference(base, context.subject().forward(with_key_source(input, changed)));
       together.moved = together.moved.defined() ? together.moved.logical_or(found.moved) : found.moved;
       together.change = together.change.defined() ? at::maximum(together.change, found.change) : found.change;
-      if (!absence_counts || !judge.still_unmoved(together, key)) break;
+      if (!absence_counts || !judge.still_unmoved(together, key, own_query, noticed_here)) break;
     }
-    judge.take(together, key, /*diagonal_too=*/false, absence_counts, {"batch", "query"});
+    judge.take(together, key, own_query, noticed_here, {"batch", "query"});
   }
-  findings.tried(keys.size(), context.T(), "tokens moved");
+  findings.tried(keys.size(), context.T_k(), "tokens moved");
+}
+
+/// With a memory a token of x is a query alone: its change moves its own output and no other.
+void move_queries(CheckContext& context, Findings& findings) {
+  const AttentionInput input = even_input(context);
+  const at::Tensor other = context.draw(input.x.sizes().vec(), Draw::kOtherInput);
+  const at::Tensor base = context.subject().forward(input);
+  for (const std::int64_t query :
+       affordable_keys(context, forward_cost(context.config(), context.B(), context.longest()))) {
+    if (query >= context.T()) break;
+    at::Tensor changed = input.x.clone();
+    changed.select(1, query).copy_(other.select(1, query));
+    const at::Tensor output = context.subject().forward(with_x(input, changed));
+    at::Tensor expected = base.clone();
+    expected.select(1, query).copy_(output.select(1, query));
+    const Comparison comparison = compare_bits(output, expected, "a query moves its own output alone", kTokenAxes);
+    findings.add_support("query " + std::to_string(query) + " moved", comparison);
+    if (comparison.wrong > 0 && comparison.non_finite == 0) {
+      findings.fail("query " + std::to_string(query) + " moves " + comparison.where_worst);
+    }
+  }
 }
 
 }  // namespace
@@ -234,10 +291,13 @@ CheckResult check_effective_mask(CheckContext& context) {
   MaskJudge judge(context);
   Findings findings("largest wrong part of a key");
   const bool core = read_weights(context, judge, findings);
-  if (!core && context.T() == 1) return not_applicable("T is 1, and the layer lets no k and v in");
+  if (!core && context.T_k() == 1) {
+    return not_applicable(std::string(context.has_memory() ? "T_k" : "T") + " is 1, and the layer lets no k and v in");
+  }
   if (core) move_keys(context, judge, findings);
-  if (!core) findings.note("q, k and v cannot be fed in, so the diagonal is not judged");
-  if (context.T() > 1) move_tokens(context, judge, /*absence_counts=*/!core, findings);
+  if (!core && !context.has_memory()) findings.note("q, k and v cannot be fed in, so the diagonal is not judged");
+  if (context.T_k() > 1 || context.has_memory()) move_tokens(context, judge, /*absence_counts=*/!core, findings);
+  if (context.has_memory()) move_queries(context, findings);
   return judge.result(findings);
 }
 

@@ -1,13 +1,18 @@
 // An input on which every query gives all the keys it sees about the same weight, so that no dependence is lost to
 // rounding: a key of weight e^-40 moves no bit, though the mask shows it. Used by the checks of what depends on what.
+// What no input can even out, ALiBi's distances and a sink's share, is worked out by even_weights().
 #pragma once
 
 #include "checks/check_context.h"
 
 namespace attn {
 
-/// (B, T, d_model) in the run's dtype: small numbers from N(0, 1), made smaller until the scaled scores of every query
-/// lie within 1 of each other. A layer that shows no scores gets numbers of size 1/16.
-at::Tensor even_input(CheckContext& context);
+/// The run's sizes and padding: small numbers from N(0, 1), made smaller until the scaled scores of every query lie
+/// within 1 of each other. A layer that shows neither scores nor q and k gets numbers of size 1/16.
+AttentionInput even_input(CheckContext& context);
+
+/// The weights that queries give their keys when all q k^T are 0, by the declared mask, ALiBi and sinks:
+/// (B or 1, H, T, T_k) float64 on the CPU. A sink that the layer does not show counts as none.
+at::Tensor even_weights(CheckContext& context);
 
 }  // namespace attn

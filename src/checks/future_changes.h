@@ -36,7 +36,8 @@ struct Moved {
 /// Runs all trials in batches of one shape, and hands each batch to `take`. A batch has as many slots as the run itself
 /// has batch items, or as fit into kSmallBatchBytes. Each is compared with an unchanged run of the same batched shape,
 /// slot by slot: in another slot or another shape the same item may have other last bits.
-void run_trials(CheckContext& context, Subject& subject, const std::vector<Trial>& trials,
+/// `input`: the context's, or some of its items.
+void run_trials(CheckContext& context, Subject& subject, const AttentionInput& input, const std::vector<Trial>& trials,
                 const std::function<void(const Moved&, const std::vector<Trial>&)>& take);
 
 inline constexpr double kSmallBatchBytes = 32.0 * 1024 * 1024;

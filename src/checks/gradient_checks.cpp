@@ -9,6 +9,7 @@
 
 #include "checks/check_context.h"
 #include "checks/even_input.h"
+#include "checks/number_format.h"
 #include "checks/reference_run.h"
 #include "checks/sampling.h"
 #include "core/text.h"
@@ -31,16 +32,17 @@ struct Target {
 /// loss = sum(output * direction) of a float64 subject.
 class Slope {
  public:
-  Slope(Subject& subject, at::Tensor x, at::Tensor d_output)
-      : subject_(subject), x_(std::move(x)), d_output_(std::move(d_output)) {}
+  Slope(Subject& subject, AttentionInput input, at::Tensor d_output)
+      : subject_(subject), input_(std::move(input)), d_output_(std::move(d_output)) {}
 
   std::vector<Target> targets() {
     const at::AutoGradMode with_gradients(true);
-    std::vector<Target> targets{{"x", x_.requires_grad_(true), {}}};
+    std::vector<Target> targets{{"x", input_.x.requires_grad_(true), {}}};
+    if (input_.memory.defined()) targets.push_back({"memory", input_.memory.requires_grad_(true), {}});
     for (const auto& [name, value] : subject_.named_parameters()) targets.push_back({name, value, {}});
     std::vector<at::Tensor> inputs;
     for (const Target& target : targets) inputs.push_back(target.value);
-    const at::Tensor output = subject_.forward({x_});
+    const at::Tensor output = subject_.forward(input_);
     size_ = (output.detach() * d_output_).abs().sum().item<double>();
     std::vector<at::Tensor> gradients(inputs.size());
     if (output.requires_grad()) {
@@ -57,7 +59,7 @@ class Slope {
     const at::Tensor before = target.value.detach().clone();
     const auto loss_at = [&](double distance) {
       target.value.detach().copy_(before + u * distance);
-      const at::Tensor terms = subject_.forward({x_.detach()}) * d_output_;
+      const at::Tensor terms = subject_.forward(input_) * d_output_;
       size_ = std::max(size_, terms.abs().sum().item<double>());
       return terms.sum().item<double>();
     };
@@ -71,7 +73,8 @@ class Slope {
 
  private:
   Subject& subject_;
-  at::Tensor x_, d_output_;
+  AttentionInput input_;
+  at::Tensor d_output_;
   double size_ = 0.0;
 };
 
@@ -121,26 +124,47 @@ void judge_target(Findings& findings, Slope& slope, const Target& target, double
 
 constexpr double kBackwardBudget = 2e10;  ///< multiply-adds of all backward passes; about two seconds.
 
-/// One output row's gradient at every token, (B, T, d_model). Returns the tokens up to its own that it does not reach,
-/// (B, t + 1) bool.
-at::Tensor judge_row(Findings& findings, const at::Tensor& gradient, std::int64_t t) {
-  const std::int64_t T = gradient.size(1);
+/// Which tokens an output row may owe something to, and which it must.
+struct RowOwes {
+  at::Tensor may;   ///< (B, T) bool: the row may look at the token, or is the token's own.
+  at::Tensor must;  ///< (B, T) bool: it may look at it, and gives it a weight that does not underflow.
+};
+
+/// Of row t.
+RowOwes row_owes(CheckContext& context, const at::Tensor& weights, std::int64_t t) {
+  // The gradient passes through two more products; numbers this small may be lost on the way.
+  const double noticed = 1e5 * underflow_of(context.x().scalar_type());
+  const std::int64_t B = context.B(), T = context.T();
+  RowOwes owes;
+  owes.may = context.visible().select(-2, t).select(1, 0).to(at::kCPU).expand({B, T}).clone();
+  owes.must = weights.select(-2, t).amax(1).gt(noticed).expand({B, T}).logical_and(owes.may);
+  owes.may.select(1, t).fill_(true);  // its query
+  return owes;
+}
+
+/// One output row's gradient at every token, (B, T, d_model). Returns the tokens that it must reach and does not,
+/// (B, T) bool.
+at::Tensor judge_row(Findings& findings, const at::Tensor& gradient, const RowOwes& owes, std::int64_t t) {
   const std::string label = "gradient of output " + std::to_string(t) + " at";
-  at::Tensor later = at::where(at::isfinite(gradient), 0.0, std::nan("")).to(gradient.scalar_type());
-  if (t + 1 < T) later.narrow(1, t + 1, T - t - 1).copy_(gradient.narrow(1, t + 1, T - t - 1));
-  Comparison leak = judge_errors(later.abs(), {0.0, "a later token has no part in it: exactly 0"}, kTokenAxes);
-  leak.compared = gradient.numel() / T * (T - t - 1);
+  const at::Tensor size = gradient.abs().to(at::kCPU, at::kDouble);
+  const at::Tensor finite = at::isfinite(size);
+  const at::Tensor allowed = owes.may.unsqueeze(-1).logical_and(finite);
+  Comparison leak =
+      judge_errors(size.masked_fill(allowed, 0.0), {0.0, "a hidden token has no part in it: exactly 0"}, kTokenAxes);
+  leak.compared = owes.may.logical_not().sum().item<std::int64_t>() * gradient.size(2);
   findings.add(label, leak);
   if (leak.wrong > 0 && leak.non_finite == 0) {
-    findings.fail("not causal: the gradient of output " + std::to_string(t) + " at " + leak.where_worst + " is " +
+    const bool of_the_future = size.narrow(1, t + 1, size.size(1) - t - 1).ne(0).any().item<bool>();
+    findings.fail((of_the_future ? "not causal: " : "a hidden token counts: ") +
+                  std::string("the gradient of output ") + std::to_string(t) + " at " + leak.where_worst + " is " +
                   format_number(leak.measured));
   }
-  return gradient.narrow(1, 0, t + 1).ne(0).any(-1).logical_not();
+  return size.ne(0).any(-1).logical_not().logical_and(owes.must);
 }
 
 void judge_missing(Findings& findings, const at::Tensor& missing, std::int64_t t) {
   const Comparison arrives =
-      judge_errors(missing.to(at::kDouble), {0.0, "every token up to its own moves an output"}, {"batch", "token"});
+      judge_errors(missing.to(at::kDouble), {0.0, "every token that it sees moves an output"}, {"batch", "token"});
   findings.add("gradient of output " + std::to_string(t) + " at", arrives);
   if (arrives.wrong > 0) {
     findings.fail("no gradient of output " + std::to_string(t) + " reaches " + arrives.where_first);
@@ -148,13 +172,13 @@ void judge_missing(Findings& findings, const at::Tensor& missing, std::int64_t t
 }
 
 /// x's gradient of each of these rows, each with a random direction, handed to `take`. False: none arrives at all.
-bool gradients_of_rows(CheckContext& context, const at::Tensor& x, const std::vector<std::int64_t>& rows,
+bool gradients_of_rows(CheckContext& context, const AttentionInput& input, const std::vector<std::int64_t>& rows,
                        const std::function<void(const at::Tensor& gradient, std::int64_t t)>& take) {
   const at::AutoGradMode with_gradients(true);
-  const at::Tensor leaf = x.detach().requires_grad_(true);
-  const at::Tensor output = context.subject().forward({leaf});
+  const at::Tensor leaf = input.x.detach().requires_grad_(true);
+  const at::Tensor output = context.subject().forward(with_x(input, leaf));
   if (!output.requires_grad()) return false;
-  const at::Tensor direction = context.draw(x.sizes().vec(), Draw::kDirection);
+  const at::Tensor direction = context.draw(leaf.sizes().vec(), Draw::kDirection);
   for (const std::int64_t t : rows) {
     const at::Tensor d_output = at::zeros_like(direction);
     d_output.narrow(1, t, 1).copy_(direction.narrow(1, t, 1));
@@ -179,17 +203,21 @@ CheckResult check_gradient(CheckContext& context) {
   constexpr double kForwards = 4.0 * 10.0;  // four for each of about ten targets
   std::int64_t T = context.T();
   while (T > 1 && kForwards * forward_cost(context.config(), 1, T) > context.budget(kDifferenceBudget)) T = (T + 1) / 2;
-  const at::Tensor x = context.x().narrow(0, 0, 1).narrow(1, 0, T).to(at::kDouble).clone();
+  AttentionInput input = in_type(first_tokens(items_of(context.input(), 0, 1), T), at::kDouble);
+  input.x = input.x.clone();
+  if (context.has_memory()) input.memory = input.memory.clone();
   const at::Tensor d_output = context.draw({1, T, context.config().d_model}, Draw::kGradient).to(at::kDouble);
 
   Findings findings("difference of slopes");
-  Slope slope(*exact, x, d_output);
+  Slope slope(*exact, input, d_output);
   std::vector<Target> targets;
   run_subject_code(context.run(), [&] { targets = slope.targets(); });
   const double score = context.reference().why_not().empty() ? context.reference().plain().size.score : 0.0;
   std::uint64_t seed = context.run().seed + static_cast<std::uint64_t>(Draw::kDirection) * 0x100000001b3;
   for (const Target& target : targets) judge_target(findings, slope, target, score, ++seed);
-  findings.note("x and " + std::to_string(targets.size() - 1) + " parameters");
+  const std::size_t inputs = context.has_memory() ? 2 : 1;
+  findings.note((inputs == 2 ? "x, the memory and " : "x and ") + std::to_string(targets.size() - inputs) +
+                " parameters");
   findings.tried(static_cast<std::size_t>(T), context.T(), "tokens");
   return findings.result();
 }
@@ -205,10 +233,11 @@ CheckResult check_causality_gradient(CheckContext& context) {
   // Few numbers of a coarse format may cancel to 0 by chance: what did not arrive gets two more chances.
   std::map<std::int64_t, at::Tensor> missing;
   std::vector<std::int64_t> open = rows;
-  at::Tensor x = even_input(context);
-  for (int attempt = 0; attempt < 3 && !open.empty(); ++attempt, x = x.roll(1, 1).neg()) {
-    const bool arrives = gradients_of_rows(context, x, open, [&](const at::Tensor& gradient, std::int64_t t) {
-      const at::Tensor lost = judge_row(findings, gradient, t);
+  AttentionInput input = even_input(context);
+  const at::Tensor weights = even_weights(context);
+  for (int attempt = 0; attempt < 3 && !open.empty(); ++attempt, input.x = input.x.roll(1, 1).neg()) {
+    const bool arrives = gradients_of_rows(context, input, open, [&](const at::Tensor& gradient, std::int64_t t) {
+      const at::Tensor lost = judge_row(findings, gradient, row_owes(context, weights, t), t);
       at::Tensor& so_far = missing[t];
       so_far = so_far.defined() ? so_far.logical_and(lost) : lost;
     });

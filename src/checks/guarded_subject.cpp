@@ -71,9 +71,10 @@ std::optional<std::vector<DecodedPiece>> GuardedSubject::forward_in_pieces(const
 }
 
 std::optional<CapturedSteps> GuardedSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                                    const std::optional<at::Tensor>& mask) {
+                                                    const std::optional<at::Tensor>& mask,
+                                                    const at::Tensor& real_keys) {
   std::optional<CapturedSteps> steps;
-  run_subject_code(run_, [&] { steps = subject_->attend(q, k, v, mask); });
+  run_subject_code(run_, [&] { steps = subject_->attend(q, k, v, mask, real_keys); });
   return steps;
 }
 

@@ -31,7 +31,7 @@ class GuardedSubject : public Subject {
   std::optional<std::vector<DecodedPiece>> forward_in_pieces(const AttentionInput& input,
                                                              const std::vector<std::int64_t>& lengths) override;
   std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                      const std::optional<at::Tensor>& mask) override;
+                                      const std::optional<at::Tensor>& mask, const at::Tensor& real_keys) override;
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override;
   void train(bool on) override;
   std::unique_ptr<Subject> without_masks() override;

@@ -68,7 +68,7 @@ std::optional<std::vector<DecodedPiece>> LayerSubject::forward_in_pieces(const A
 }
 
 std::optional<CapturedSteps> LayerSubject::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                                  const std::optional<at::Tensor>& mask) {
+                                                  const std::optional<at::Tensor>& mask, const at::Tensor& real_keys) {
   const bool single_head = config().module == ModuleKind::kSingleHead;
   StepCollector collector(single_head);
   const auto own_shape = [&](const at::Tensor& heads) { return single_head ? heads.squeeze(kHeadAxis) : heads; };
@@ -76,7 +76,7 @@ std::optional<CapturedSteps> LayerSubject::attend(const at::Tensor& q, const at:
   if (!mask.has_value()) {
     MaskPlace place{q.size(-2), k.size(-2)};
     if (config().causal) place = bottom_right(q.size(-2), k.size(-2));
-    applied = layer_->mask(place);
+    applied = layer_->mask(place, real_keys);
   } else if (mask->dim() == 4) {
     applied = own_shape(*mask);
   }

@@ -3,50 +3,13 @@
 
 #include "checks/check_context.h"
 #include "checks/number_format.h"
-#include "checks/plain_attention.h"
+#include "checks/pipeline_steps.h"
 #include "checks/reference_run.h"
 #include "core/text.h"
 #include "experiment/experiment.h"
 
 namespace attn {
 namespace {
-
-/// A step that must be announced, and the shape it must have.
-struct ExpectedStep {
-  Step step;
-  std::vector<std::string> letters;  ///< "B", "H", "T", "d_k": for messages
-  std::vector<std::int64_t> shape;
-};
-
-/// The shape formulas, from the config alone.
-std::vector<ExpectedStep> expected_steps(const AttentionConfig& config, std::int64_t B, std::int64_t T) {
-  const std::int64_t width = config.H * config.d_k();
-  const ExpectedStep token{Step::kX, {"B", "T", "d_model"}, {B, T, config.d_model}};
-  const ExpectedStep wide{Step::kX, {"B", "T", "H*d_k"}, {B, T, width}};
-  ExpectedStep head{Step::kX, {"B", "H", "T", "d_k"}, {B, config.H, T, config.d_k()}};
-  ExpectedStep pair{Step::kX, {"B", "H", "T", "T"}, {B, config.H, T, T}};
-  if (config.module == ModuleKind::kSingleHead) {
-    head = {Step::kX, {"B", "T", "d_k"}, {B, T, config.d_k()}};
-    pair = {Step::kX, {"B", "T", "T"}, {B, T, T}};
-  }
-
-  std::vector<ExpectedStep> steps;
-  const auto add = [&](const ExpectedStep& like, std::initializer_list<Step> names) {
-    for (const Step step : names) steps.push_back({step, like.letters, like.shape});
-  };
-  add(token, {Step::kX});
-  if (config.qkv == QkvLayout::kSeparate) {
-    add(wide, {Step::kQProj, Step::kKProj, Step::kVProj});
-  } else {
-    add({Step::kQkv, {"B", "T", "3*H*d_k"}, {B, T, 3 * width}}, {Step::kQkv});
-  }
-  add(head, {Step::kQ, Step::kK, Step::kV});
-  add(pair, {Step::kScores, Step::kScaledScores, Step::kMaskedScores, Step::kWeights, Step::kDroppedWeights});
-  add(head, {Step::kContext});
-  add(wide, {Step::kMerged});
-  add(token, {Step::kProjected, Step::kOutput});
-  return steps;
-}
 
 /// Compares shapes one by one and counts those that differ.
 class ShapeJudge {
@@ -90,11 +53,10 @@ class ShapeJudge {
 bool is_all_zero(const at::Tensor& tensor) { return !tensor.ne(0).any().item<bool>(); }
 
 /// `finite` speaks of the weights of visible keys; of hidden ones masked-weights does.
-at::Tensor visible_part(Step step, const at::Tensor& value, bool causal) {
-  const bool hidden_by_right = step == Step::kWeights || step == Step::kDroppedWeights;
-  if (!causal || !hidden_by_right || value.dim() < 2) return value;
-  const at::Tensor hidden = declared_mask(true, value.size(-2), value.size(-1), value.device()).logical_not();
-  return value.masked_fill(hidden, 0.0);
+at::Tensor visible_part(Step step, const at::Tensor& value, const at::Tensor& visible) {
+  if (step != Step::kWeights && step != Step::kDroppedWeights) return value;
+  const bool fits = value.dim() == 4 && value.size(-2) == visible.size(-2) && value.size(-1) == visible.size(-1);
+  return fits ? value.masked_fill(visible.logical_not(), 0.0) : value;  // of the shape `shapes` speaks
 }
 
 const AxisNames& axes_of(Step step) {
@@ -102,12 +64,18 @@ const AxisNames& axes_of(Step step) {
   switch (step) {
     case Step::kK:
     case Step::kV:
+    case Step::kKNormed:
+    case Step::kKRotated:
       return kKeyAxes;
     case Step::kQ:
+    case Step::kQNormed:
+    case Step::kQRotated:
     case Step::kContext:
       return kQueryAxes;
     case Step::kScores:
     case Step::kScaledScores:
+    case Step::kCappedScores:
+    case Step::kBiasedScores:
     case Step::kMaskedScores:
     case Step::kWeights:
     case Step::kDroppedWeights:
@@ -132,13 +100,17 @@ Comparison count_non_finite(const at::Tensor& tensor, const AxisNames& axes) {
 }
 
 /// Whether this parameter's gradient may rightly be all zero: queries and keys where each row sees one key or all
-/// tokens are alike, a key bias always (softmax cancels it), weights that meet only zeros.
-bool may_have_zero_gradient(const std::string& name, const CapturedPass& pass) {
-  const bool queries_or_keys = name.starts_with("q_proj") || name.starts_with("k_proj");
-  if (queries_or_keys) return true;  // sdpa-backward judges dq and dk
-  if (name.ends_with(".bias")) return false;
+/// tokens are alike, a key bias always (softmax cancels it), weights that meet only zeros. `mixes`: some query sees a
+/// key, so that values reach the output.
+bool may_have_zero_gradient(const std::string& name, const CapturedPass& pass, bool mixes) {
   const bool output_side = name.starts_with("o_proj") || name.starts_with("c_proj");
-  const auto input = pass.steps.values.find(output_side ? Step::kMerged : Step::kX);
+  if (!output_side && !mixes) return true;
+  for (const char* of_scores : {"q_proj", "k_proj", "q_norm", "k_norm", "sinks"}) {
+    if (name.starts_with(of_scores)) return true;  // sdpa-backward and reference-backward judge them
+  }
+  if (name.ends_with(".bias")) return false;
+  const bool of_memory = name.starts_with("v_proj") && pass.steps.values.contains(Step::kMemory);
+  const auto input = pass.steps.values.find(output_side ? Step::kMerged : of_memory ? Step::kMemory : Step::kX);
   return input == pass.steps.values.end() || is_all_zero(input->second);
 }
 
@@ -166,7 +138,8 @@ CheckResult check_shapes(CheckContext& context) {
   const CapturedPass* pass = context.pass();
   if (pass == nullptr) return not_applicable("the layer shows no steps");
   ShapeJudge judge(context.x());
-  const std::vector<ExpectedStep> expected = expected_steps(context.config(), context.B(), context.T());
+  const std::vector<ExpectedStep> expected =
+      expected_steps(context.config(), context.B(), context.T(), context.T_k(), context.has_memory());
 
   std::vector<std::string> order, announced_order;
   for (const ExpectedStep& step : expected) order.emplace_back(step_name(step.step));
@@ -208,23 +181,30 @@ CheckResult check_finite(CheckContext& context) {
   for (const auto& [step, value] : pass->steps.values) {
     if (step == Step::kMaskedScores) continue;  // -inf by right where a key is hidden
     findings.add(std::string(step_name(step)),
-                 count_non_finite(visible_part(step, value, context.config().causal), axes_of(step)));
+                 count_non_finite(visible_part(step, value, context.visible()), axes_of(step)));
   }
   findings.add("output", count_non_finite(pass->steps.output, kTokenAxes));
 
   const auto may_be_zero = [&](const std::string& name, const at::Tensor& gradient) {
     return gradient.defined() && is_all_zero(gradient) && is_zero_by_the_plain_formula(context, name);
   };
-  judge_gradient(findings, "the input", pass->x_gradient, may_be_zero("x", pass->x_gradient), kTokenAxes);
+  const bool mixes = context.visible().any().item<bool>();
+  // With a memory x makes queries only, and what comes back to queries may be 0.
+  const bool x_may_be_zero = !mixes || context.has_memory() || may_be_zero("x", pass->x_gradient);
+  judge_gradient(findings, "the input", pass->x_gradient, x_may_be_zero, kTokenAxes);
+  if (context.has_memory()) {
+    judge_gradient(findings, "the memory", pass->memory_gradient,
+                   !mixes || may_be_zero("memory", pass->memory_gradient), kTokenAxes);
+  }
   for (const auto& [step, value] : pass->steps.announced) {
-    if (step == Step::kX) continue;  // the input itself, judged above
+    if (step == Step::kX || step == Step::kMemory) continue;  // the input itself, judged above
     const auto gradient = pass->gradients.find(step);
-    const bool always_due = step == Step::kV || step == Step::kContext;
+    const bool always_due = step == Step::kContext || (mixes && step == Step::kV);
     judge_gradient(findings, std::string(step_name(step)),
                    gradient == pass->gradients.end() ? at::Tensor() : gradient->second, !always_due, axes_of(step));
   }
   for (const auto& [name, gradient] : pass->parameter_gradients) {
-    const bool zero_is_right = may_have_zero_gradient(name, *pass) || may_be_zero(name, gradient);
+    const bool zero_is_right = may_have_zero_gradient(name, *pass, mixes) || may_be_zero(name, gradient);
     judge_gradient(findings, name, gradient, zero_is_right, kWeightAxes);
   }
   return findings.result();

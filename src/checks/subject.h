@@ -55,9 +55,10 @@ class Subject {
 
   /// The steps from scores to context of q (B, H, T_q, d_k), k and v (B, H_kv, T_k, d_k), as they enter the scores:
   /// normed and turned. `mask` (T_q, T_k) or (B or 1, 1, T_q, T_k), bool, true = may look; where none is given, the
-  /// subject's own without padding. Absent when the core cannot be reached.
+  /// subject's own with the padding of `real_keys`. Absent when the core cannot be reached.
   virtual std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                              const std::optional<at::Tensor>& mask = std::nullopt) = 0;
+                                              const std::optional<at::Tensor>& mask = std::nullopt,
+                                              const at::Tensor& real_keys = {}) = 0;
 
   virtual std::vector<std::pair<std::string, at::Tensor>> named_parameters() = 0;
 

@@ -25,8 +25,9 @@ class Changed : public LayerSubject {
     return output_ ? output_(output, input.x) : output;
   }
   std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                      const std::optional<at::Tensor>& mask) override {
-    std::optional<CapturedSteps> steps = LayerSubject::attend(q, k, v, mask);
+                                      const std::optional<at::Tensor>& mask,
+                                      const at::Tensor& real_keys) override {
+    std::optional<CapturedSteps> steps = LayerSubject::attend(q, k, v, mask, real_keys);
     if (context_) steps->output = steps->values[Step::kContext] = context_(steps->output, v);
     return steps;
   }

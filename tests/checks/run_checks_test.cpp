@@ -26,7 +26,7 @@ class Opaque : public Subject {
     return std::nullopt;
   }
   std::optional<CapturedSteps> attend(const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                                      const std::optional<at::Tensor>&) override {
+                                      const std::optional<at::Tensor>&, const at::Tensor&) override {
     return std::nullopt;
   }
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override { return {}; }
