@@ -1,5 +1,7 @@
-// Reading a config: strict JSON to a valid RunConfig, and back. Every key, its type, range and default stand in
-// config_file.cpp in one place. Called by `cli`; the tests call it with text.
+// Reading a config: strict JSON to a valid RunConfig, and back. Every key stands in config_keys.h; its type,
+// range and default in the reader of its part (run_shape.h, layer_reader.h, mask_reader.h, rope_reader.h,
+// input_reader.h, config_file.cpp). A model's own config.json is read as well (model_config.h). Called by `cli`; the
+// tests call it with text.
 #pragma once
 
 #include <filesystem>

@@ -18,7 +18,8 @@ void read_sizes(const ObjectReader& config, const RunShape& shape, AttentionConf
   layer.module = config.word("module", kModuleWords).value_or(layer.module);
   layer.given_d_k = config.integer("d_k", 1, kMaxSize);
   layer.given_H_kv = config.integer("H_kv", 1, kMaxSize);
-  layer.max_seq_len = config.integer("max_seq_len", 1, kMaxSize).value_or(std::max(shape.T, kDefaultMaxSeqLen));
+  layer.max_seq_len =
+      config.integer("max_seq_len", 1, kMaxSize).value_or(std::max({shape.T, shape.key_length(), kDefaultMaxSeqLen}));
   const bool divides = layer.d_model % layer.H == 0;
   if (divides && layer.given_d_k == layer.d_model / layer.H) layer.given_d_k.reset();
   if (layer.given_H_kv == layer.H) layer.given_H_kv.reset();
@@ -92,6 +93,10 @@ AttentionConfig read_layer(const ObjectReader& config, const RunShape& shape) {
   if (layer.max_seq_len < shape.T) {
     config.fail("max_seq_len",
                 "must be at least T (" + std::to_string(shape.T) + "), got " + std::to_string(layer.max_seq_len));
+  }
+  if (layer.max_seq_len < shape.key_length()) {
+    config.fail("max_seq_len", "must be at least the memory's T_k (" + std::to_string(shape.key_length()) + "), got " +
+                                   std::to_string(layer.max_seq_len));
   }
   refuse_with_memory(config, shape, layer);
   refuse_with_cache(config, shape, layer);

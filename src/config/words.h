@@ -54,7 +54,7 @@ inline constexpr Words<InputKind, 4> kInputKindWords{{{"random", InputKind::kRan
                                                       {"tokens", InputKind::kTokens}}};
 
 /// What other programs call some of the words above, and "cuda". For "did you mean" only: there is one way to say it.
-inline constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kSynonyms{{{"fp16", "float16"},
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kSynonyms{{{"fp16", "float16"},
                                                                                           {"half", "float16"},
                                                                                           {"bf16", "bfloat16"},
                                                                                           {"fp32", "float32"},
@@ -66,7 +66,9 @@ inline constexpr std::array<std::pair<std::string_view, std::string_view>, 13> k
                                                                                           {"multi", "multi-head"},
                                                                                           {"training", "train"},
                                                                                           {"inference", "eval"},
-                                                                                          {"evaluation", "eval"}}};
+                                                                                          {"evaluation", "eval"},
+                                                                                          {"interleaved", "adjacent"},
+                                                                                          {"eager", "explicit"}}};
 
 /// The word of a value. Throws std::logic_error for a value that is not in the table: our own fault.
 template <typename Value, std::size_t kCount>

@@ -138,8 +138,8 @@ RunConfig random_config() {
   layer.bias = maybe();
   if (maybe()) layer.given_output_bias = !layer.bias;
   layer.dropout = static_cast<double>(pick(0, 999999)) / 1e6;
-  layer.max_seq_len = config.T + pick(0, 2000);
   choose_visibility(config);
+  layer.max_seq_len = std::max(config.T, key_length(config)) + pick(0, 2000);
   choose_scores(layer);
   config.input = random_input(config);
   if (!std::holds_alternative<RandomInput>(config.input) || maybe()) {

@@ -123,6 +123,13 @@ TEST(Memory, NeedsSeparateProjectionsAndALength) {
             "the memory, so the queries would not be filled up");
 }
 
+TEST(Memory, IsNoLongerThanTheLayerTakes) {
+  const std::string config = R"("qkv": "separate", "memory": {"T_k": 2000})";
+  EXPECT_EQ(parse(tiny(config)).attention.max_seq_len, 2000);
+  EXPECT_EQ(error_of(tiny(config + R"(, "max_seq_len": 1999)")),
+            "tiny.json: /max_seq_len: must be at least the memory's T_k (2000), got 1999");
+}
+
 TEST(Memory, TakesRowsOfItsOwnLength) {
   const std::string config = R"({"B": 1, "T": 2, "d_model": 4, "H": 2, "qkv": "separate", "memory": {"T_k": 3},
                                  "mask": )";
