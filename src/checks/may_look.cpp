@@ -53,8 +53,11 @@ std::int64_t query_position(const AttentionConfig& config, std::int64_t i, std::
 bool may_look_at(const AttentionConfig& config, std::int64_t position, std::int64_t key) {
   if (config.causal && key > position) return false;
   if (config.window.has_value() && std::abs(position - key) >= *config.window) return false;
-  if (!config.mask.has_value()) return true;
-  return std::visit([&](const auto& mask) { return allows(mask, position, key); }, *config.mask);
+  return !config.mask.has_value() || own_mask_allows(*config.mask, position, key);
+}
+
+bool own_mask_allows(const MaskConfig& mask, std::int64_t position, std::int64_t key) {
+  return std::visit([&](const auto& one) { return allows(one, position, key); }, mask);
 }
 
 bool may_look(const AttentionConfig& config, std::int64_t i, std::int64_t j, std::int64_t T_q, std::int64_t T_k) {

@@ -19,7 +19,10 @@ std::int64_t query_position(const AttentionConfig& config, std::int64_t i, std::
 /// is too small for them.
 bool may_look_at(const AttentionConfig& config, std::int64_t position, std::int64_t key);
 
-/// The same for query i of T_q and key j of T_k.
+/// The mask of one's own alone.
+bool own_mask_allows(const MaskConfig& mask, std::int64_t position, std::int64_t key);
+
+/// The same as may_look_at() for query i of T_q and key j of T_k.
 bool may_look(const AttentionConfig& config, std::int64_t i, std::int64_t j, std::int64_t T_q, std::int64_t T_k);
 
 }  // namespace attn

@@ -28,12 +28,14 @@ struct HalfTheShare : AttentionCore {
 
 std::vector<FaultEntry> dropout_faults() {
   return {
-      {{"dropout-in-eval", "a fifth of the weights is dropped in eval too", {"row-sums"}}, {}, core_fault<InEval>()},
+      {{"dropout-in-eval", "a fifth of the weights is dropped in eval too", {"row-sums"}},
+       {needs_visible_key},
+       core_fault<InEval>()},
       {{"dropout-not-scaled", "weights that survive dropout are not scaled by 1/(1 - p)", {"dropout"}},
-       {needs_dropout},
+       {needs_dropout, needs_visible_key},
        core_fault<SurvivorsNotScaled>()},
       {{"dropout-half", "half of the share that is asked for is dropped", {"dropout"}},
-       {needs_dropout},
+       {needs_dropout, needs_visible_key},
        core_fault<HalfTheShare>()},
   };
 }

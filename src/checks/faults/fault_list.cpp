@@ -11,8 +11,10 @@ namespace attn {
 const std::vector<FaultEntry>& fault_table() {
   static const std::vector<FaultEntry> table = [] {
     std::vector<FaultEntry> all;
-    for (const auto& family : {scale_faults, softmax_faults, mask_faults, leak_faults, head_faults, projection_faults,
-                               mixing_faults, dropout_faults, gradient_faults, number_faults, behaviour_faults}) {
+    for (const auto& family :
+         {scale_faults, score_faults, softmax_faults, mask_faults, window_faults, own_mask_faults, padding_faults,
+          leak_faults, head_faults, group_faults, rope_faults, cache_faults, projection_faults, mixing_faults,
+          dropout_faults, gradient_faults, number_faults, behaviour_faults}) {
       for (FaultEntry& fault : family()) all.push_back(std::move(fault));
     }
     return all;
@@ -39,7 +41,11 @@ const FaultEntry& fault_named(const std::string& name) {
 }
 
 std::optional<std::string> why_not_applicable(const std::string& fault, const RunConfig& config) {
-  for (const Need need : fault_named(fault).needs) {
+  const FaultEntry& entry = fault_named(fault);
+  if (entry.plant.in_core && config.attention.engine == Engine::kSdpa) {
+    return "engine is sdpa: the fault is one of the explicit engine";
+  }
+  for (const Need& need : entry.needs) {
     std::string missing = need(config);
     if (!missing.empty()) return missing;
   }
@@ -54,29 +60,6 @@ VerifyResult verify_fault(const RunConfig& config, const std::string& fault, con
   VerifyResult result = verify_layer(config, fault_named(fault).plant(), options);
   result.fault = fault;
   return result;
-}
-
-std::string needs_two_keys(const RunConfig& run) {
-  return run.T == 1 ? "T is 1: one key has weight 1, whatever its score" : "";
-}
-
-std::string needs_two_tokens(const RunConfig& run) { return run.T == 1 ? "T is 1: no two tokens can be confused" : ""; }
-
-std::string needs_a_future(const RunConfig& run) {
-  if (!run.attention.causal) return "the layer is not causal";
-  return run.T == 1 ? "T is 1: there is no future" : "";
-}
-
-std::string needs_two_heads(const RunConfig& run) { return run.attention.H == 1 ? "H is 1" : ""; }
-
-std::string needs_head_axis(const RunConfig& run) {
-  return run.attention.module == ModuleKind::kSingleHead ? "the layer has no head axis" : "";
-}
-
-std::string needs_dropout(const RunConfig& run) { return run.attention.dropout == 0.0 ? "dropout is 0" : ""; }
-
-std::string needs_fine_numbers(const RunConfig& run) {
-  return element_size(run.dtype) == 2 ? "a millionth vanishes beside numbers of " + to_string(run.dtype) : "";
 }
 
 }  // namespace attn

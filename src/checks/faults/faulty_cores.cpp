@@ -23,9 +23,18 @@ at::Tensor for_every_query_head(const at::Tensor& keys, const at::Tensor& like) 
   return keys.repeat_interleave(like.size(1) / keys.size(1), 1);
 }
 
-at::Tensor OpenPair::mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const {
-  if (!mask.has_value()) return AttentionCore::mask_scores(scaled, mask);
-  return AttentionCore::mask_scores(scaled, mask->logical_or(only_pair(scaled, pair)));
+at::Tensor OpenPair::mask_scores(const at::Tensor& scores, const std::optional<at::Tensor>& mask) const {
+  return AttentionCore::mask_scores(scores, opened(mask, scores));
+}
+
+at::Tensor OpenPair::normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                                      const std::optional<at::Tensor>& sink) const {
+  return AttentionCore::normalize_scores(masked, opened(mask, masked), sink);
+}
+
+std::optional<at::Tensor> OpenPair::opened(const std::optional<at::Tensor>& mask, const at::Tensor& scores) const {
+  if (!mask.has_value()) return std::nullopt;
+  return mask->logical_or(only_pair(scores, pair));
 }
 
 at::Tensor MixedInPair::mix_values(const at::Tensor& weights, const at::Tensor& v) const {

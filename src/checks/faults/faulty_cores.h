@@ -28,7 +28,12 @@ struct OpenPair : AttentionCore {
   LeakedPair pair;
 
  protected:
-  at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const override;
+  at::Tensor mask_scores(const at::Tensor& scores, const std::optional<at::Tensor>& mask) const override;
+  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
+                              const std::optional<at::Tensor>& sink) const override;
+
+ private:
+  std::optional<at::Tensor> opened(const std::optional<at::Tensor>& mask, const at::Tensor& scores) const;
 };
 
 /// The value of the pair's key is added to the query's context, `share` times; the weights show nothing.

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include "attention/heads.h"
+#include "checks/faults/declared_pairs.h"
 #include "checks/faults/fault.h"
 #include "checks/faults/faulty_cores.h"
 
@@ -90,34 +91,48 @@ struct ValuesOfOtherHead : AttentionCore {
 
 std::string needs_two_channels(const RunConfig& run) { return run.attention.heads_width() == 1 ? "H*d_k is 1" : ""; }
 
+/// With one key head keys and values stay what they are, so the queries must show it.
+std::string needs_tokens_to_confuse(const RunConfig& run) {
+  const bool queries = run.T > 1 && needs_competing_keys(run).empty();
+  const bool keys = run.memory_length.value_or(run.T) > 1 && run.attention.H_kv() > 1 && needs_visible_key(run).empty();
+  if (queries || keys) return "";
+  const std::string one = needs_two_tokens(run);
+  return one.empty() ? "H_kv is 1, and no score says anything" : one;
+}
+
+std::string needs_unlike_contexts(const RunConfig& run) {
+  const bool unlike = some_unlike_rows(run, run.T) || needs_unlike_heads(run).empty();
+  return unlike ? "" : "every query sees the same key alone, and all heads are alike";
+}
+
 }  // namespace
 
 std::vector<FaultEntry> head_faults() {
   return {
-      {{"heads-bare-reshape",
-        "heads are split by a reshape alone, axes are not swapped",
-        {"causality", "reference-forward"}},
-       {needs_two_heads, needs_two_tokens},
+      {{"heads-bare-reshape", "heads are split by a reshape alone, axes are not swapped", {"reference-forward"}},
+       {needs_two_heads, needs_tokens_to_confuse},
        multi_head_fault<SplitByBareReshape>()},
-      {{"heads-cut-off-by-one", "every head begins one channel too late", {"head-independence", "reference-forward"}},
-       {needs_head_axis, needs_two_channels},
+      {{"heads-cut-off-by-one", "every head begins one channel too late", {"reference-forward"}},
+       {needs_head_axis, needs_two_channels, needs_visible_key},
        multi_head_fault<CutOffByOne>()},
       {{"heads-merged-without-transpose",
         "heads are merged by a reshape alone, axes are not swapped",
-        {"causality", "reference-forward"}},
-       {needs_two_heads, needs_two_tokens},
+        {"reference-forward"}},
+       {needs_two_heads, needs_two_tokens, needs_unlike_contexts},
        multi_head_fault<MergedWithoutTranspose>()},
       {{"heads-reversed", "heads are merged in reverse order", {"reference-forward"}},
-       {needs_two_heads},
+       {needs_unlike_heads},
        multi_head_fault<MergedInReverse>()},
       {{"heads-averaged", "every head is replaced by the mean of all", {"reference-forward"}},
-       {needs_two_heads},
+       {needs_unlike_heads},
        multi_head_fault<Averaged>()},
-      {{"head-dropped", "the last head is left out", {"reference-forward"}}, {}, layer_fault<LastDropped>()},
+      {{"head-dropped", "the last head is left out", {"reference-forward"}},
+       {needs_visible_key},
+       layer_fault<LastDropped>()},
       {{"head-values-of-another",
         "every head mixes the values of the head before",
         {"head-independence", "sdpa-forward"}},
-       {needs_two_heads},
+       {needs_two_heads, needs_two_key_heads, needs_visible_key},
        core_fault<ValuesOfOtherHead>()},
       {{"head-axis-left", "the merged heads keep an axis of size 1", {"shapes"}}, {}, layer_fault<AxisLeft>()},
   };

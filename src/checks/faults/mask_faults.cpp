@@ -1,138 +1,124 @@
-// Faults of the mask, and of what it hides.
+// Faults of the causal mask, and of how any mask is applied.
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "checks/faults/declared_pairs.h"
 #include "checks/faults/fault.h"
+#include "checks/faults/ruled_masks.h"
 
 namespace attn {
 namespace {
 
 constexpr std::int64_t kLongestRight = 8;
 
-/// Base of the faults that apply another mask than they are told, softmax included.
-struct OtherMask : AttentionCore {
-  at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const override {
-    return AttentionCore::mask_scores(scaled, applied(mask));
+/// A fault of the causal part: `causal` takes its place, window, own mask and padding stay.
+MaskRuleOf other_causal(bool (*causal)(const MaskedPair&)) {
+  return [causal](const RunConfig&) {
+    return [causal](const MaskedPair& pair) {
+      const bool visible = pair.config.causal ? causal(pair) : true;
+      return visible && window_allows(pair) && own_mask_allows(pair) && pair.key_is_token;
+    };
+  };
+}
+
+bool nothing_hidden(const MaskedPair&) { return true; }
+
+bool next_too(const MaskedPair& pair) { return pair.key <= pair.query + 1; }
+
+bool not_itself(const MaskedPair& pair) { return pair.key < pair.query; }
+
+bool upper(const MaskedPair& pair) { return pair.key >= pair.query; }
+
+/// The lower right block is open.
+bool block_open(const MaskedPair& pair) {
+  const MaskPlace& place = pair.place;
+  const bool in_block =
+      pair.query - place.first_query >= place.query_len / 2 && pair.key - place.first_key >= place.key_len / 2;
+  return in_block || pair.key <= pair.query;
+}
+
+bool open_from_the_ninth(const MaskedPair& pair) { return pair.key >= kLongestRight || pair.key <= pair.query; }
+
+/// Causal whatever the config says: taking the masks off does not take this one off.
+bool always_causal(const MaskedPair& pair) {
+  return pair.key <= pair.query && window_allows(pair) && own_mask_allows(pair) && pair.key_is_token;
+}
+
+/// A causal layer has the right mask: there the fault shows only when the masks are taken off, by a token that padding
+/// does not hide and the first query sees then.
+std::string needs_an_open_future(const RunConfig& run) {
+  if (!run.attention.causal) return masks_otherwise(always_causal, run) ? "" : "no query sees a later key";
+  std::string missing = needs_a_future(run);
+  if (!missing.empty()) return missing;
+  const DeclaredPairs pairs(run);
+  for (std::int64_t item = 0; item < pairs.items(); ++item) {
+    for (std::int64_t key = 1; key < pairs.keys(); ++key) {
+      if (pairs.is_token(item, key)) return "";
+    }
   }
-  at::Tensor normalize_scores(const at::Tensor& masked, const std::optional<at::Tensor>& mask,
-                              const std::optional<at::Tensor>& sink) const override {
-    return AttentionCore::normalize_scores(masked, applied(mask), sink);
-  }
-  std::optional<at::Tensor> applied(const std::optional<at::Tensor>& mask) const {
-    return mask.has_value() ? std::optional(changed(*mask)) : std::nullopt;
-  }
+  return "padding leaves the first token alone";
+}
 
-  virtual at::Tensor changed(const at::Tensor& mask) const = 0;
-};
-
-struct NoMask : OtherMask {
-  at::Tensor changed(const at::Tensor& mask) const override { return at::ones_like(mask); }
-};
-
-struct LeaksOneKey : OtherMask {
-  at::Tensor changed(const at::Tensor& mask) const override { return mask.logical_or(at::ones_like(mask).tril(1)); }
-};
-
-struct HidesOneself : OtherMask {
-  at::Tensor changed(const at::Tensor& mask) const override { return mask.logical_and(at::ones_like(mask).tril(-1)); }
-};
-
-struct UpperForLower : OtherMask {
-  at::Tensor changed(const at::Tensor& mask) const override { return mask.transpose(-2, -1); }
-};
-
-/// The lower right block of the mask is open.
-struct BlockForgotten : OtherMask {
-  at::Tensor changed(const at::Tensor& mask) const override {
-    const at::Tensor opened = mask.clone();
-    opened.slice(-2, mask.size(-2) / 2).slice(-1, mask.size(-1) / 2).fill_(true);
-    return opened;
-  }
-};
-
-/// Keys from the ninth on are never hidden.
-struct RightForShortOnes : OtherMask {
-  at::Tensor changed(const at::Tensor& mask) const override {
-    const at::Tensor opened = mask.clone();
-    if (mask.size(-1) > kLongestRight) opened.slice(-1, kLongestRight).fill_(true);
-    return opened;
-  }
-};
+/// The last query that sees a key does not see the middle one of those that it sees.
+MaskRule middle_hidden(const RunConfig& run) {
+  DeclaredRow last{0, -1, {}};
+  some_row(run, [&](const DeclaredRow& row) {
+    if (!row.keys.empty() && row.query >= last.query) last = row;
+    return false;
+  });
+  const std::int64_t query = last.query, key = last.keys.empty() ? -1 : last.keys[(last.keys.size() - 1) / 2];
+  return [=](const MaskedPair& pair) {
+    const bool declared = causal_allows(pair) && window_allows(pair) && own_mask_allows(pair) && pair.key_is_token;
+    return declared && !(pair.query == query && pair.key == key);
+  };
+}
 
 struct FiniteFill : AttentionCore {
-  at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const override {
-    return mask.has_value() ? scaled.masked_fill(mask->logical_not(), -50.0) : scaled * 1;
+  at::Tensor mask_scores(const at::Tensor& scores, const std::optional<at::Tensor>& mask) const override {
+    return mask.has_value() ? scores.masked_fill(mask->logical_not(), -50.0) : scores * 1;
   }
 };
-
-/// The last query does not see the key in the middle.
-struct HidesAVisibleKey : AttentionCore {
-  at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>& mask) const override {
-    const at::Tensor masked = AttentionCore::mask_scores(scaled, mask);
-    const at::Tensor hidden = at::zeros({scaled.size(-2), scaled.size(-1)}, scaled.options().dtype(at::kBool));
-    if (scaled.size(-1) > 1) hidden[scaled.size(-2) - 1][(scaled.size(-1) - 1) / 2] = true;
-    return masked.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  }
-};
-
-/// Causal whatever it is told: switching the mask off does nothing.
-struct AlwaysMasked : AttentionCore {
-  at::Tensor mask_scores(const at::Tensor& scaled, const std::optional<at::Tensor>&) const override {
-    const at::Tensor own = at::ones({scaled.size(-2), scaled.size(-1)}, scaled.options().dtype(at::kBool)).tril();
-    return AttentionCore::mask_scores(scaled, own);
-  }
-};
-
-std::string needs_causal(const RunConfig& run) { return run.attention.causal ? "" : "the layer is not causal"; }
-
-std::string needs_three_tokens(const RunConfig& run) {
-  return run.T < 3 ? "T is " + std::to_string(run.T) + ": the lower right block of the mask hides nothing" : "";
-}
-
-std::string needs_more_than_8_tokens(const RunConfig& run) {
-  return run.T <= kLongestRight ? "T is " + std::to_string(run.T) + ": the mask is right up to 8" : "";
-}
 
 /// exp(-50) is 2e-22; the smallest number of float16 is 6e-8.
 std::string needs_small_numbers(const RunConfig& run) {
   return run.dtype == Dtype::kFloat16 ? "exp(-50) is exactly 0 in float16" : "";
 }
 
+std::string needs_more_than_8_tokens(const RunConfig& run) {
+  return run.T <= kLongestRight ? "T is " + std::to_string(run.T) + ": the mask is right up to 8" : "";
+}
+
 }  // namespace
 
 std::vector<FaultEntry> mask_faults() {
   const std::vector<std::string> leak{"masked-weights", "causality", "effective-mask"};
+  const std::vector<std::string> mistaken{"masked-weights", "effective-mask"};
   return {
-      {{"mask-none", "nothing is hidden", leak}, {needs_a_future}, core_fault<NoMask>()},
-      {{"mask-leaks-one-key", "the diagonal is shifted: each query sees the next key", leak},
-       {needs_a_future},
-       core_fault<LeaksOneKey>()},
-      {{"mask-hides-oneself",
-        "the diagonal is shifted: no query sees its own key",
-        {"masked-weights", "first-token", "effective-mask"}},
-       {needs_causal},
-       core_fault<HidesOneself>()},
-      {{"mask-upper-lower-swapped", "each query sees itself and what comes after", leak},
-       {needs_a_future},
-       core_fault<UpperForLower>()},
-      {{"mask-block-forgotten", "the lower right block of the mask is missing", leak},
-       {needs_a_future, needs_three_tokens},
-       core_fault<BlockForgotten>()},
-      {{"mask-right-up-to-8", "keys from the ninth on are never hidden", leak},
-       {needs_a_future, needs_more_than_8_tokens},
-       core_fault<RightForShortOnes>()},
+      ruled_fault({"mask-none", "nothing is hidden, whatever the masks say", leak}, {}, nothing_hidden),
+      ruled_fault({"mask-leaks-one-key", "the diagonal is shifted: each query sees the next key", leak},
+                  {needs_a_future}, other_causal(next_too)),
+      ruled_fault({"mask-hides-oneself",
+                   "the diagonal is shifted: no query sees its own key",
+                   {"masked-weights", "first-token", "effective-mask"}},
+                  {needs_causal}, other_causal(not_itself)),
+      ruled_fault({"mask-upper-lower-swapped", "each query sees itself and what comes after", mistaken},
+                  {needs_a_future}, other_causal(upper)),
+      ruled_fault({"mask-block-forgotten", "the lower right block of the causal mask is missing", leak},
+                  {needs_a_future}, other_causal(block_open)),
+      ruled_fault({"mask-right-up-to-8", "the causal mask hides no key from the ninth on", leak},
+                  {needs_a_future, needs_more_than_8_tokens}, other_causal(open_from_the_ninth)),
       {{"mask-fill-minus-50", "hidden scores are -50 instead of -inf", {"masked-weights"}},
-       {needs_a_future, needs_small_numbers},
+       {needs_half_hidden_row, needs_small_numbers},
        core_fault<FiniteFill>()},
-      {{"mask-hides-visible-key",
-        "the last query does not see the key in the middle",
-        {"masked-weights", "effective-mask", "sdpa-forward"}},
-       {needs_two_keys},
-       core_fault<HidesAVisibleKey>()},
-      {{"mask-always-on", "the mask stays on when it is switched off", {"mask-control"}},
-       {needs_two_keys},
-       core_fault<AlwaysMasked>()},
+      ruled_fault({"mask-hides-visible-key",
+                   "the last query does not see the key in the middle",
+                   {"masked-weights", "effective-mask", "sdpa-forward"}},
+                  {}, middle_hidden),
+      {{"mask-always-on", "a causal mask stays on where there should be none", {"mask-control"}},
+       {needs_an_open_future},
+       ruled_planting([](const RunConfig&) { return MaskRule(always_causal); })},
   };
 }
 

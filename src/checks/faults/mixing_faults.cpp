@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "checks/faults/declared_pairs.h"
 #include "checks/faults/fault.h"
 
 namespace attn {
@@ -73,29 +74,42 @@ struct ScaledByLength : Layer {
   }
 };
 
+std::string needs_unlike_tokens(const RunConfig& run) {
+  return some_unlike_rows(run, kBlock) ? "" : "the queries of each block of four see the same key alone";
+}
+
+std::string needs_block_of_keys(const RunConfig& run) {
+  const std::int64_t keys = run.memory_length.value_or(run.T);
+  const auto has_neighbours = [&](std::int64_t, std::int64_t key) { return key % kBlock != 0 || key + 1 < keys; };
+  return some_visible_pair(run, has_neighbours) ? "" : "every key that is seen is a block of its own";
+}
+
+std::string needs_later_key(const RunConfig& run) {
+  const bool some = some_visible_pair(run, [](std::int64_t, std::int64_t key) { return key > 0; });
+  return some ? "" : "no query sees another key than the first";
+}
+
 }  // namespace
 
 std::vector<FaultEntry> mixing_faults() {
   return {
       {{"keys-of-neighbour-item", "scores are made with the keys of the batch item before", {"batch-independence"}},
-       {needs_two_keys},
+       {needs_competing_keys},
        core_fault<KeysOfNeighbourItem>()},
       {{"values-of-neighbour-item", "weights mix the values of the batch item before", {"batch-independence"}},
-       {},
+       {needs_visible_key},
        core_fault<ValuesOfNeighbourItem>()},
-      {{"values-averaged-over-4", "values are averaged over blocks of four tokens", {"causality", "sdpa-forward"}},
-       {needs_two_tokens},
+      {{"values-averaged-over-4", "values are averaged over blocks of four tokens", {"sdpa-forward"}},
+       {needs_block_of_keys},
        core_fault<ValuesAveraged>()},
       {{"values-weighted-by-place", "a later value counts more", {"permutation", "sdpa-forward"}},
-       {needs_two_tokens},
+       {needs_later_key},
        core_fault<ValuesWeightedByPlace>()},
-      {{"outputs-averaged-over-4",
-        "outputs are averaged over blocks of four tokens",
-        {"causality", "reference-forward"}},
-       {needs_two_tokens},
+      {{"outputs-averaged-over-4", "outputs are averaged over blocks of four tokens", {"reference-forward"}},
+       {needs_two_tokens, needs_unlike_tokens},
        layer_fault<OutputsAveraged>()},
       {{"outputs-scaled-by-length", "outputs are multiplied by sqrt(T)", {"truncation", "reference-forward"}},
-       {needs_two_tokens},
+       {needs_two_tokens, needs_visible_key},
        layer_fault<ScaledByLength>()},
       {{"residual-added", "the input is added to the output", {"reference-forward"}}, {}, layer_fault<ResidualAdded>()},
   };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "checks/faults/declared_pairs.h"
 #include "checks/faults/fault.h"
 #include "checks/number_format.h"
 
@@ -57,21 +58,33 @@ struct Throws : AttentionCore {
   }
 };
 
+/// Its weight is exactly 1 then.
+std::string needs_lone_first_token(const RunConfig& run) {
+  if (run.attention.sink) return "there is a sink beside the first token";
+  const bool some = some_visible_pair(run, [](std::int64_t query, std::int64_t) { return query == 0; });
+  return some ? "" : "the first token sees no key";
+}
+
+std::string needs_later_query(const RunConfig& run) {
+  const bool some = some_visible_pair(run, [](std::int64_t query, std::int64_t) { return query > 0; });
+  return some ? "" : "no token but the first sees a key";
+}
+
 }  // namespace
 
 std::vector<FaultEntry> number_faults() {
   return {
       {{"first-token-rounded", "the first token's context is off by one rounding", {"first-token"}},
-       {needs_a_future},
+       {needs_a_future, needs_lone_first_token},
        core_fault<FirstTokenOff>()},
       {{"context-off", "context is a ten-thousandth too large from the second token on", {"sdpa-forward"}},
-       {needs_two_tokens},
+       {needs_two_tokens, needs_later_query},
        core_fault<ContextOff>()},
       {{"nan-turned-into-0", "NaN and infinity become 0 before the output projection", {"nan-propagation"}},
-       {},
+       {needs_visible_key},
        layer_fault<NanHidden>()},
       {{"output-all-zero", "the output is 0 whatever comes in", {"finite", "reference-forward"}},
-       {},
+       {needs_visible_key},
        layer_fault<OutputAllZero>()},
       {{"output-flat", "the output has no batch axis", {"shapes"}}, {}, layer_fault<OutputFlat>()},
       {{"throws", "the layer throws", {"shapes", "finite"}}, {}, core_fault<Throws>()},

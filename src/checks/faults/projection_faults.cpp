@@ -75,11 +75,16 @@ std::string needs_fused_per_head(const RunConfig& run) {
   return run.attention.qkv == QkvLayout::kFusedPerHead ? "" : "qkv is " + to_string(run.attention.qkv);
 }
 
-std::string needs_bias(const RunConfig& run) { return run.attention.bias ? "" : "the layer has no bias"; }
+std::string needs_bias(const RunConfig& run) {
+  return run.attention.bias || run.attention.output_bias() ? "" : "the layer has no bias";
+}
 
 /// With one number a token, q.k is x_i x_j times a factor of the head.
 std::string needs_unlike_q_and_k(const RunConfig& run) {
-  const bool alike = run.attention.d_model == 1 && !run.attention.bias;
+  const AttentionConfig& config = run.attention;
+  if (run.memory_length.has_value()) return "queries and keys are those of two sequences";
+  if (config.H_kv() != config.H) return "H_kv is not H: the shapes would not fit";
+  const bool alike = config.d_model == 1 && !config.bias && !config.rope.has_value();
   return alike ? "d_model is 1 without a bias: q.k is the same when they are swapped" : "";
 }
 
@@ -100,23 +105,23 @@ std::vector<FaultEntry> projection_faults() {
   const std::vector<std::string> seen{"reference-forward"};
   return {
       {{"qk-swapped", "queries and keys are swapped", {"reference-forward", "reference-weights"}},
-       {needs_two_keys, needs_unlike_q_and_k},
+       {needs_two_places, needs_unlike_q_and_k},
        layer_fault<QueriesForKeys>()},
-      {{"kv-swapped", "keys and values are swapped", seen}, {}, layer_fault<KeysForValues>()},
+      {{"kv-swapped", "keys and values are swapped", seen}, {needs_visible_key}, layer_fault<KeysForValues>()},
       {{"fused-thirds-per-head", "the fused projection is read head by head, though it is made in thirds", seen},
-       {needs_fused, needs_two_heads},
+       {needs_fused, needs_two_heads, needs_two_key_heads, needs_visible_key},
        multi_head_fault<OtherFusedLayout>()},
       {{"per-head-as-thirds", "the fused projection is read in thirds, though it is made head by head", seen},
-       {needs_fused_per_head, needs_two_heads},
+       {needs_fused_per_head, needs_two_heads, needs_two_key_heads, needs_visible_key},
        multi_head_fault<OtherFusedLayout>()},
       {{"bias-forgotten", "no projection adds its bias", {"finite"}}, {needs_bias}, layer_fault<WithoutBias>()},
       {{"output-projection-forgotten", "merged heads are the output", {"finite", "reference-forward"}},
-       {needs_square_output},
+       {needs_square_output, needs_visible_key},
        layer_fault<WithoutOutputProjection>()},
       {{"output-weight-transposed",
         "the output projection's weight is transposed",
         {"reference-forward", "reference-backward"}},
-       {needs_square_output, needs_wide_output},
+       {needs_square_output, needs_wide_output, needs_visible_key},
        layer_fault<OutputWeightTransposed>()},
   };
 }
