@@ -10,17 +10,23 @@
 #include "checks/check_test_support.h"
 #include "checks/number_format.h"
 #include "checks/plain_attention.h"
+#include "checks/plain_rounding.h"
 #include "core/error.h"
 
 namespace attn {
 namespace {
 
-CoreInput random_core(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t d_k, bool causal,
+CoreInput random_core(std::int64_t B, std::int64_t H, std::int64_t H_kv, std::int64_t T, std::int64_t d_k, bool causal,
                       at::ScalarType type) {
-  const auto draw = [&](std::uint64_t seed) {
-    return random_normal({B, H, T, d_k}, seed, RandomStream::kChecks).to(type);
+  const auto draw = [&](std::int64_t heads, std::uint64_t seed) {
+    return random_normal({B, heads, T, d_k}, seed, RandomStream::kChecks).to(type);
   };
-  return {draw(1), draw(2), draw(3), draw(4), causal};
+  AttentionConfig config;
+  config.H = H;
+  config.given_d_k = d_k;
+  CoreInput input{draw(H, 1), draw(H_kv, 2), draw(H_kv, 3), draw(H, 4), score_rules(config), {}, {}};
+  if (causal) input.mask = declared_mask(config, T, T, {}, at::kCPU);
+  return input;
 }
 
 TEST(ErrorBudget, IsTwiceThePlainErrorPlusOneRounding) {
@@ -59,18 +65,34 @@ TEST(ErrorBudget, RefusesToBuildOnAPlainFormulaThatOverflows) {
   EXPECT_THROW(budget_from(reference, at::full({1}, std::numeric_limits<double>::infinity(), at::kFloat), 1), Error);
 }
 
-TEST(PlainCore, AgreesWithTheLoopsInFloat64) {
-  for (const bool causal : {true, false}) {
-    const CoreInput input = random_core(2, 3, 7, 5, causal, at::kDouble);
-    const CoreOutput plain = plain_core(input), judge = judged_core(input);
-    for (const auto member : {&CoreOutput::context, &CoreOutput::dq, &CoreOutput::dk, &CoreOutput::dv}) {
-      EXPECT_TRUE((plain.*member - judge.*member).abs().max().item<double>() <= 1e-13);
-    }
+void expect_agreement(const CoreInput& input) {
+  const CoreOutput plain = plain_core(input), judge = judged_core(input);
+  for (const auto member : {&CoreOutput::context, &CoreOutput::dq, &CoreOutput::dk, &CoreOutput::dv}) {
+    EXPECT_TRUE((plain.*member - judge.*member).abs().max().item<double>() <= 1e-13);
   }
 }
 
+TEST(PlainCore, AgreesWithTheLoopsInFloat64) {
+  for (const bool causal : {true, false}) expect_agreement(random_core(2, 3, 3, 7, 5, causal, at::kDouble));
+}
+
+TEST(PlainCore, AgreesWithTheLoopsOnGroupedHeadsBiasesCapsSinksAndPadding) {
+  CoreInput input = random_core(2, 6, 2, 7, 5, true, at::kDouble);
+  AttentionConfig config;
+  config.H = 6;
+  config.given_scale = 0.3;
+  config.softcap = 1.5;
+  config.alibi = true;
+  input.rules = score_rules(config);
+  input.sinks = random_normal({6}, 9, RandomStream::kChecks).to(at::kDouble);
+  const at::Tensor real_keys = at::tensor({0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}).view({2, 7}).to(at::kBool);
+  input.mask = declared_mask(config, 7, 7, real_keys, at::kCPU);
+  expect_agreement(input);
+  EXPECT_TRUE(judged_core(input).context.select(0, 0).select(1, 0).eq(0).all().item<bool>());  // sees no key
+}
+
 TEST(JudgedCore, MixesNoHeadsAndGivesNoGradientsUnasked) {
-  CoreInput input = random_core(2, 2, 3, 2, true, at::kFloat);
+  CoreInput input = random_core(2, 2, 2, 3, 2, true, at::kFloat);
   input.d_context = at::Tensor();
   const CoreOutput whole = judged_core(input);
   EXPECT_FALSE(whole.dq.defined());
@@ -79,6 +101,38 @@ TEST(JudgedCore, MixesNoHeadsAndGivesNoGradientsUnasked) {
   EXPECT_TRUE(changed.context[0].equal(whole.context[0]));
   EXPECT_TRUE(changed.context[1][0].equal(whole.context[1][0]));
   EXPECT_TRUE(changed.context[1][1].eq(0).all().item<bool>());
+}
+
+// ---- what the new steps do to a rounding ----
+
+at::Tensor row(const std::vector<double>& numbers) { return at::tensor(numbers, at::kDouble).view({1, 1, -1, 1}); }
+
+TEST(LargestScore, IsTheScaledProduct) {
+  ScoreRules rules;
+  rules.scale = 0.5;
+  EXPECT_DOUBLE_EQ(largest_score(row({3, 1}), row({-4, 2}), rules, {}), 6.0);
+}
+
+TEST(LargestScore, OfMagnitudesDoesNotCancel) {
+  const at::Tensor q = at::tensor({3.0, 4.0}).view({1, 1, 1, 2}), k = at::tensor({4.0, -3.0}).view({1, 1, 1, 2});
+  EXPECT_DOUBLE_EQ(largest_score(q, k, {}, {}), 0.0);
+  EXPECT_DOUBLE_EQ(largest_score(q, k, {}, {}, /*of_magnitudes=*/true), 24.0);
+}
+
+TEST(LargestScore, ASoftcapFlattensIt) {
+  ScoreRules rules;
+  rules.softcap = 2.0;
+  EXPECT_NEAR(largest_score(row({1000}), row({1}), rules, {}), 2.0, 1e-12);    // all of its slope is gone
+  EXPECT_NEAR(largest_score(row({0.001}), row({1}), rules, {}), 0.002, 1e-9);  // rounded before the cap and after
+}
+
+TEST(LargestScore, ABiasCountsByTheWeightOfItsKeys) {
+  ScoreRules rules;
+  rules.slopes = {50.0};
+  // The far key's bias is -50, and nobody looks at it.
+  EXPECT_LT(largest_score(row({0, 0}), row({0, 0}), rules, {}), 1e-18);
+  rules.slopes = {std::log(3.0)};
+  EXPECT_NEAR(largest_score(row({0, 0}), row({0, 0}), rules, {}), 0.25 * std::log(3.0), 1e-12);
 }
 
 TEST(DeclaredMask, IsAlignedToTheBottomRight) {

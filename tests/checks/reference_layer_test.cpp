@@ -3,11 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "attention/layer_fixture.h"
+#include "checks/loop_numbers.h"
+#include "checks/plain_attention.h"
 #include "checks/plain_layer.h"
 #include "support/tensor_helpers.h"
 
@@ -152,99 +154,6 @@ TEST(ReferenceLayer, ListsTheParametersOfEachLayout) {
             "o_proj.weight 6 8; o_proj.bias 6; ");
 }
 
-std::vector<double> random_numbers(std::int64_t count) {
-  std::vector<double> numbers(as_size(count));
-  for (double& number : numbers) number = *rc::gen::inRange(-2000, 2001) / 1000.0;
-  return numbers;
-}
-
-ReferenceLayerInput random_layer() {
-  const auto size = [](int limit) { return static_cast<std::int64_t>(*rc::gen::inRange(1, limit)); };
-  ReferenceLayerInput input;
-  input.config.d_model = size(5);
-  input.config.H = size(4);
-  input.config.given_d_k = size(4);
-  input.config.qkv = *rc::gen::element(QkvLayout::kFused, QkvLayout::kFusedPerHead, QkvLayout::kSeparate);
-  input.config.bias = *rc::gen::arbitrary<bool>();
-  input.config.causal = *rc::gen::arbitrary<bool>();
-  input.B = size(3);
-  input.T = size(6);
-  input.x = random_numbers(input.B * input.T * input.config.d_model);
-  for (const ParameterShape& parameter : reference_parameters(input.config)) {
-    std::int64_t count = 1;
-    for (const std::int64_t entries : parameter.shape) count *= entries;
-    input.parameters[parameter.name] = random_numbers(count);
-  }
-  return input;
-}
-
-double loss(const ReferenceLayerInput& input, const std::vector<double>& d_output) {
-  const std::vector<double> output = reference_layer(input).output;
-  double sum = 0.0;
-  for (std::size_t index = 0; index < output.size(); ++index) sum += output[index] * d_output[index];
-  return sum;
-}
-
-/// The slope of the loss along one number of the input, by central differences.
-double slope(ReferenceLayerInput input, const std::vector<double>& d_output,
-             const std::function<double&(ReferenceLayerInput&)>& number) {
-  constexpr double kStep = 1e-5;
-  const double middle = number(input);
-  number(input) = middle + kStep;
-  const double above = loss(input, d_output);
-  number(input) = middle - kStep;
-  return (above - loss(input, d_output)) / (2 * kStep);
-}
-
-RC_GTEST_PROP(ReferenceLayer, ItsGradientsAreTheSlopesOfItsOutput, ()) {
-  const ReferenceLayerInput input = random_layer();
-  const std::vector<double> d_output = random_numbers(input.B * input.T * input.config.d_model);
-  const ReferenceLayerGradients gradients = backward(input, d_output);
-  const auto require_slope = [&](double gradient, const std::function<double&(ReferenceLayerInput&)>& number) {
-    const double expected = slope(input, d_output, number);
-    RC_ASSERT(std::abs(gradient - expected) <= 1e-5 * std::max(1.0, std::abs(expected)));
-  };
-  const std::size_t of_x = *rc::gen::inRange<std::size_t>(0, input.x.size());
-  require_slope(gradients.x[of_x], [&](ReferenceLayerInput& changed) -> double& { return changed.x[of_x]; });
-  for (const auto& [name, values] : input.parameters) {
-    const std::size_t index = *rc::gen::inRange<std::size_t>(0, values.size());
-    const std::string which = name;
-    require_slope(gradients.parameters.at(name)[index],
-                  [&](ReferenceLayerInput& changed) -> double& { return changed.parameters.at(which)[index]; });
-  }
-}
-
-RC_GTEST_PROP(ReferenceLayer, SomeRowsAreWhatTheyAreAmongAll, ()) {
-  ReferenceLayerInput input = random_layer();
-  const ReferenceLayerOutput whole = reference_layer(input);
-  std::vector<double> d_rows;
-  std::vector<double> d_whole(whole.output.size(), 0.0), expected;
-  for (std::int64_t t = 0; t < input.T; ++t) {
-    if (t == input.T - 1 || *rc::gen::arbitrary<bool>()) input.rows.push_back(t);
-  }
-  for (std::int64_t b = 0; b < input.B; ++b) {
-    for (const std::int64_t t : input.rows) {
-      for (std::int64_t m = 0; m < input.config.d_model; ++m) {
-        const std::size_t index = as_size((b * input.T + t) * input.config.d_model + m);
-        d_rows.push_back(*rc::gen::inRange(-2000, 2001) / 1000.0);
-        d_whole[index] = d_rows.back();
-        expected.push_back(whole.output[index]);
-      }
-    }
-  }
-  RC_ASSERT(reference_layer(input).output == expected);
-  const ReferenceLayerGradients some = backward(input, d_rows);
-  input.rows.clear();
-  const ReferenceLayerGradients all = backward(input, d_whole);
-  const auto require_near = [](const std::vector<double>& actual, const std::vector<double>& wanted) {
-    for (std::size_t index = 0; index < wanted.size(); ++index) {
-      RC_ASSERT(std::abs(actual[index] - wanted[index]) <= 1e-10 * std::max(1.0, std::abs(wanted[index])));
-    }
-  };
-  require_near(some.x, all.x);
-  for (const auto& [name, gradient] : all.parameters) require_near(some.parameters.at(name), gradient);
-}
-
 TEST(ReferenceLayer, CostsMoreForMoreRowsTokensAndItems) {
   AttentionConfig config;
   EXPECT_LT(reference_layer_cost(config, 1, 100, 1), reference_layer_cost(config, 1, 100, 2));
@@ -252,11 +161,101 @@ TEST(ReferenceLayer, CostsMoreForMoreRowsTokensAndItems) {
   EXPECT_EQ(2 * reference_layer_cost(config, 1, 100, 100), reference_layer_cost(config, 2, 100, 100));
 }
 
-// ---- against modules written in PyTorch's Python ----
+// ---- in one line each, what is new beside the plain layer ----
 
-std::vector<double> numbers_of(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.to(at::kDouble).contiguous();
-  return {dense.const_data_ptr<double>(), dense.const_data_ptr<double>() + dense.numel()};
+TEST(ReferenceLayer, ListsTheParametersOfGroupedHeadsNormAndSinks) {
+  AttentionConfig config;
+  config.d_model = 6;
+  config.H = 4;
+  config.given_H_kv = 2;
+  config.given_d_k = 3;
+  config.bias = true;
+  config.given_output_bias = false;
+  config.qk_norm = true;
+  config.sink = true;
+  std::string words;
+  for (const ParameterShape& parameter : reference_parameters(config)) {
+    words += parameter.name;
+    for (const std::int64_t size : parameter.shape) words += " " + std::to_string(size);
+    words += "; ";
+  }
+  EXPECT_EQ(words,
+            "c_attn.weight 24 6; c_attn.bias 24; c_proj.weight 6 12; q_norm.weight 3; k_norm.weight 3; sinks 4; ");
+}
+
+/// Four query heads of width 1 over two key heads, one token: each head's context is its value.
+ReferenceLayerInput four_heads_over_two(QkvLayout layout,
+                                        const std::map<std::string, std::vector<double>>& parameters) {
+  ReferenceLayerInput input;
+  input.config.d_model = 4;
+  input.config.H = 4;
+  input.config.given_H_kv = 2;
+  input.config.qkv = layout;
+  input.B = 1;
+  input.T = 1;
+  input.x = {1, 0, 0, 0};
+  input.parameters = parameters;
+  return input;
+}
+
+/// (rows, 4) whose first column counts from 1: row r makes r + 1 of x.
+std::vector<double> counting_rows(std::int64_t rows) {
+  std::vector<double> weight(as_size(4 * rows), 0.0);
+  for (std::int64_t row = 0; row < rows; ++row) weight[as_size(4 * row)] = static_cast<double>(row + 1);
+  return weight;
+}
+
+const std::vector<double> kUnit{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+
+TEST(ReferenceLayer, FusedThirdsOfGroupedHeadsAreAllQueriesThenAllKeysThenAllValues) {
+  const ReferenceLayerOutput output = reference_layer(
+      four_heads_over_two(QkvLayout::kFused, {{"c_attn.weight", counting_rows(8)}, {"c_proj.weight", kUnit}}));
+  expect_near(output.q, {1, 2, 3, 4});
+  expect_near(output.k, {5, 6});
+  expect_near(output.v, {7, 8});
+  expect_near(output.output, {7, 7, 8, 8});
+}
+
+TEST(ReferenceLayer, FusedPerHeadHasTheQueryHeadsOfAKeyHeadThenItsKeyAndValue) {
+  const ReferenceLayerOutput output = reference_layer(
+      four_heads_over_two(QkvLayout::kFusedPerHead, {{"qkv_proj.weight", counting_rows(8)}, {"o_proj.weight", kUnit}}));
+  expect_near(output.q, {1, 2, 5, 6});
+  expect_near(output.k, {3, 7});
+  expect_near(output.v, {4, 8});
+  expect_near(output.output, {4, 4, 8, 8});
+}
+
+TEST(ReferenceLayer, KeysAndValuesComeFromTheMemory) {
+  ReferenceLayerInput input = two_heads(QkvLayout::kSeparate, kSeparateMeans);
+  input.config.causal = false;
+  input.T_k = 2;
+  input.memory = {2, 4, 6, 8};  // means 4 and 6
+  const ReferenceLayerOutput output = reference_layer(input);
+  expect_near(output.context, {4, 4, 4, 6, 6, 6});
+  input.real_keys = {true, false};
+  expect_near(reference_layer(input).context, {2, 2, 2, 4, 4, 4});
+}
+
+// ---- against modules written in PyTorch's Python, and the `transformers` package's own ----
+
+/// The models of scripts/model_layers.py, each a file.
+std::vector<std::string> every_fixture() {
+  std::vector<std::string> names = test::attention_fixtures();
+  for (const auto& file : std::filesystem::directory_iterator("tests/data")) {
+    const std::string name = file.path().stem().string();
+    if (name.starts_with("model_")) names.push_back(name);
+  }
+  return names;
+}
+
+/// (B, keys), or undefined without padding.
+at::Tensor real_keys_of(const RunConfig& config) {
+  if (!config.padding.has_value()) return {};
+  at::Tensor real_keys = at::empty({config.B, key_length(config)}, at::kBool);
+  for (std::int64_t b = 0; b < config.B; ++b) {
+    for (std::int64_t j = 0; j < key_length(config); ++j) real_keys[b][j] = is_real_key(config, b, j);
+  }
+  return real_keys;
 }
 
 class ReferenceFixture : public ::testing::TestWithParam<std::string> {
@@ -264,6 +263,13 @@ class ReferenceFixture : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     fixture = test::load_fixture(GetParam());
     limit = fixture.at("x").scalar_type() == at::kFloat ? 1e-6 : 1e-12;
+    real_keys = real_keys_of(fixture.config);
+    // Rows that see no key are 0 here; the models give them the mean of all values, which nobody reads.
+    const at::Tensor visible = declared_mask(fixture.config.attention, fixture.at("x").size(1),
+                                             key_length(fixture.config), real_keys, at::kCPU);
+    const at::Tensor sees_a_key = visible.any(-1, /*keepdim=*/true);  // (B or 1, 1, T, 1)
+    fixture.tensors["expected.weights"] = fixture.at("expected.weights") * sees_a_key;
+    fixture.tensors["expected.output"] = fixture.at("expected.output") * sees_a_key.squeeze(1);
   }
 
   void expect_close(const std::vector<double>& actual, const std::string& name) const {
@@ -273,6 +279,7 @@ class ReferenceFixture : public ::testing::TestWithParam<std::string> {
   }
 
   test::LayerFixture fixture;
+  at::Tensor real_keys;
   double limit = 0.0;
 };
 
@@ -282,6 +289,11 @@ TEST_P(ReferenceFixture, LoopsGiveOutputWeightsAndEveryGradient) {
   input.B = fixture.at("x").size(0);
   input.T = fixture.at("x").size(1);
   input.x = numbers_of(fixture.at("x"));
+  if (fixture.config.memory_length.has_value()) {
+    input.T_k = *fixture.config.memory_length;
+    input.memory = numbers_of(fixture.at("memory"));
+  }
+  if (real_keys.defined()) input.real_keys = flags_of(real_keys);
   for (const ParameterShape& parameter : reference_parameters(input.config)) {
     ASSERT_EQ(fixture.at(parameter.name).sizes(), at::IntArrayRef(parameter.shape)) << parameter.name;
     input.parameters[parameter.name] = numbers_of(fixture.at(parameter.name));
@@ -289,28 +301,32 @@ TEST_P(ReferenceFixture, LoopsGiveOutputWeightsAndEveryGradient) {
   const ReferenceLayerOutput output = reference_layer(input);
   expect_close(output.output, "expected.output");
   expect_close(output.weights, "expected.weights");
+  if (fixture.config.cache.has_value()) return;  // those have no gradients
   const ReferenceLayerGradients gradients = backward(input, numbers_of(fixture.at("gradient.output")));
   expect_close(gradients.x, "gradient.x");
+  if (input.T_k != 0) expect_close(gradients.memory, "gradient.memory");
   for (const auto& [name, gradient] : gradients.parameters) expect_close(gradient, "gradient." + name);
-  // x, expected.output, expected.weights, gradient.output, gradient.x, and each parameter with its gradient
-  EXPECT_EQ(fixture.tensors.size(), 5 + 2 * gradients.parameters.size());
+  // expected.output, expected.weights, gradient.output; x, memory and each parameter with its gradient
+  EXPECT_EQ(fixture.tensors.size(), 3 + 2 * (1 + (input.T_k != 0 ? 1 : 0) + gradients.parameters.size()));
 }
 
 TEST_P(ReferenceFixture, ThePlainLayerGivesTheSame) {
-  LayerInput input{fixture.config.attention, fixture.at("x"), {}};
+  LayerInput input{fixture.config.attention, fixture.at("x"), {}, {}, real_keys};
+  if (fixture.config.memory_length.has_value()) input.memory = fixture.at("memory");
   for (const ParameterShape& parameter : reference_parameters(input.config)) {
     input.parameters[parameter.name] = fixture.at(parameter.name);
   }
   const PlainLayerOutput output = plain_layer(input, rules_of(input.config));
   expect_close(numbers_of(output.output), "expected.output");
   expect_close(numbers_of(output.weights), "expected.weights");
+  if (fixture.config.cache.has_value()) return;
   for (const auto& [name, gradient] :
        plain_layer_backward(input, rules_of(input.config), fixture.at("gradient.output"))) {
     expect_close(numbers_of(gradient), "gradient." + name);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, ReferenceFixture, ::testing::ValuesIn(test::attention_fixtures()),
+INSTANTIATE_TEST_SUITE_P(Fixtures, ReferenceFixture, ::testing::ValuesIn(every_fixture()),
                          [](const auto& test) { return test.param; });
 
 }  // namespace
