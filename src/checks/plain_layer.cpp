@@ -95,7 +95,8 @@ at::Tensor weights_of(const LayerInput& input, const LayerRules& rules, const at
   }
   at::Tensor weights = softmax_along(rules.softmax_axis, plain_scores(q, k, rules.scores), mask, sinks);
   if (rules.mask == MaskRule::kAfterSoftmax) weights = weights * visible;
-  // A row that wrongly sees nothing has no right value.
+  // A row that wrongly sees nothing has no right value, except where whole queries are taken for padding.
+  if (rules.padding == PaddingRule::kQueries) return weights;
   const at::Tensor declared = visible_keys(input, rules_of(input.config));
   const at::Tensor wrongly_blind =
       mask.any(-1, /*keepdim=*/true).logical_not().logical_and(declared.any(-1, /*keepdim=*/true));

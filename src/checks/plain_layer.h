@@ -39,7 +39,7 @@ enum class MaskRule {
 
 enum class PaddingRule {
   kKeys,     ///< hides keys: right.
-  kQueries,  ///< hides all keys from the queries that are padding.
+  kQueries,  ///< hides all keys from the queries that are padding, whose weights are then 0.
   kIgnored,
 };
 

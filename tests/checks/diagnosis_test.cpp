@@ -10,7 +10,7 @@
 
 #include "attention/heads.h"
 #include "checks/check_test_support.h"
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 
 namespace attn {
 namespace {
@@ -26,7 +26,7 @@ RunConfig telling_run(QkvLayout layout = QkvLayout::kFused) {
 
 std::string explanation(const RunConfig& run, const LayerFactory& factory) {
   LayerSubject subject(run, factory);
-  CheckContext context(subject, run, input_of(run));
+  CheckContext context(subject, run, {input_of(run)});
   return explain_failure(context);
 }
 
@@ -170,7 +170,7 @@ struct BareReshapeBothWays : MultiHeadAttentionImpl {
     const auto split = [&](const at::Tensor& wide) {
       return wide.reshape({wide.size(0), config_.H, wide.size(1), config_.d_k()});
     };
-    const Heads wide = split_thirds(*projections.qkv);
+    const Heads wide = split_qkv_widths(*projections.qkv, config_.heads_width());
     return {split(wide.q), split(wide.k), split(wide.v)};
   }
   at::Tensor merge_context(const at::Tensor& context) override {
@@ -186,7 +186,7 @@ TEST(Diagnosis, NamesABareReshapeBothWays) {
 /// The weights of q_proj and o_proj, or of all four, as somebody who forgot a transpose loads them.
 struct SomeTransposed : MultiHeadAttentionImpl {
   using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
-  Projections project_qkv(const at::Tensor& x) override {
+  Projections project_qkv(const at::Tensor& x, const at::Tensor&) override {
     const auto project = [&](std::size_t index, bool transposed) {
       const at::Tensor weight = qkv_layers_[index]->weight;
       return at::linear(x, transposed ? weight.t() : weight, qkv_layers_[index]->bias);
@@ -265,7 +265,7 @@ TEST(Diagnosis, SaysOrWhenTwoMistakesAreTheSame) {
 class ShowsNothing : public LayerSubject {
  public:
   using LayerSubject::LayerSubject;
-  std::optional<CapturedSteps> forward_with_steps(const at::Tensor&) override { return std::nullopt; }
+  std::optional<CapturedSteps> forward_with_steps(const AttentionInput&) override { return std::nullopt; }
   std::unique_ptr<Subject> rebuild(Dtype) override { return nullptr; }
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override {
     if (shows_parameters) return LayerSubject::named_parameters();
@@ -277,7 +277,7 @@ class ShowsNothing : public LayerSubject {
 TEST(Diagnosis, SaysNothingAboutALayerThatShowsNothing) {
   const RunConfig run = telling_run();
   ShowsNothing subject(run, fault_named("scale-none").plant());
-  CheckContext context(subject, run, input_of(run));
+  CheckContext context(subject, run, {input_of(run)});
   EXPECT_EQ(explain_failure(context), "");
 }
 
@@ -288,7 +288,7 @@ TEST(Diagnosis, NeedsNoStepsAndNoRebuiltLayer) {
     for (const char* fault : {"kv-swapped", "heads-reversed", "output-weight-transposed"}) {
       ShowsNothing subject(run, fault_named(fault).plant());
       subject.shows_parameters = true;
-      CheckContext context(subject, run, input_of(run));
+      CheckContext context(subject, run, {input_of(run)});
       EXPECT_NE(explain_failure(context), "") << fault;
     }
   }

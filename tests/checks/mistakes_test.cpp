@@ -314,7 +314,7 @@ TEST(Mistakes, OfCrossAttention) {
   });
   EXPECT_EQ(explanation(run, of_class<MultiHeadAttentionImpl>()), "");
   EXPECT_EQ(explanation(run, of_class<CrossSwapped>()), "k and v are swapped");
-  EXPECT_EQ(explanation(run, of_class<PaddingIgnored>()), "padding is ignored, or no mask is applied");
+  EXPECT_EQ(explanation(run, of_class<PaddingIgnored>()), "no mask is applied, or padding is ignored");
 }
 
 }  // namespace

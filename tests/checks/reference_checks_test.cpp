@@ -7,7 +7,7 @@
 
 #include "checks/check_context.h"
 #include "checks/check_test_support.h"
-#include "checks/fault.h"
+#include "checks/faults/fault.h"
 #include "checks/number_format.h"
 #include "checks/reference_layer.h"
 #include "checks/reference_run.h"
@@ -155,8 +155,8 @@ class Hiding : public LayerSubject {
   Hiding(const RunConfig& run, bool steps, std::string parameter)
       : LayerSubject(run, honest()), shows_steps_(steps), hidden_(std::move(parameter)) {}
 
-  std::optional<CapturedSteps> forward_with_steps(const at::Tensor& x) override {
-    return shows_steps_ ? LayerSubject::forward_with_steps(x) : std::nullopt;
+  std::optional<CapturedSteps> forward_with_steps(const AttentionInput& input) override {
+    return shows_steps_ ? LayerSubject::forward_with_steps(input) : std::nullopt;
   }
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() override {
     auto parameters = LayerSubject::named_parameters();
@@ -174,7 +174,7 @@ std::vector<CheckResult> judge_hiding(bool steps, const std::string& parameter) 
   Hiding subject(small_run(), steps, parameter);
   VerifyOptions options;
   options.only = kReferenceChecks;
-  return run_checks(subject, small_run(), input_of(small_run()), options);
+  return run_checks(subject, small_run(), {input_of(small_run())}, options);
 }
 
 TEST(ReferenceChecks, DoNotApplyToALayerThatHidesAParameter) {
@@ -197,7 +197,7 @@ TEST(ReferenceChecks, JudgeOutputAndGradientsOfALayerThatShowsNoSteps) {
 
 struct Sampled {
   explicit Sampled(const RunConfig& config)
-      : run(config), subject(run, honest()), context(subject, run, input_of(run)) {}
+      : run(config), subject(run, honest()), context(subject, run, {input_of(run)}) {}
   ReferenceSample with_budget(double share_of_whole) {
     return reference_sample(context, share_of_whole * reference_layer_cost(run.attention, run.B, run.T, run.T));
   }
@@ -218,7 +218,7 @@ TEST(ReferenceSample, IsEverythingWhereTheBudgetAllows) {
   const ReferenceSample sample = sampled.with_budget(1.0);
   EXPECT_EQ(sample.words, "");
   EXPECT_TRUE(sample.rows.empty());
-  EXPECT_TRUE(sample.x.equal(sampled.context.x()));
+  EXPECT_TRUE(sample.input.x.equal(sampled.context.x()));
 }
 
 TEST(ReferenceSample, IsOneItemThenSomeRowsThenAShorterInput) {
@@ -226,7 +226,7 @@ TEST(ReferenceSample, IsOneItemThenSomeRowsThenAShorterInput) {
   const ReferenceSample item = sampled.with_budget(0.3);
   const std::string number = std::to_string(item.item);
   EXPECT_EQ(item.words, "1 of 4 items, item " + number);
-  EXPECT_TRUE(item.x.equal(sampled.context.x().narrow(0, item.item, 1)));
+  EXPECT_TRUE(item.input.x.equal(sampled.context.x().narrow(0, item.item, 1)));
 
   const ReferenceSample rows = sampled.with_budget(0.2);
   EXPECT_EQ(rows.words, std::to_string(rows.rows.size()) + " of 15 rows of item " + number);
@@ -236,10 +236,10 @@ TEST(ReferenceSample, IsOneItemThenSomeRowsThenAShorterInput) {
   EXPECT_EQ(std::set<std::int64_t>(rows.rows.begin(), rows.rows.end()).size(), rows.rows.size());
 
   const ReferenceSample tokens = sampled.with_budget(0.05);
-  EXPECT_EQ(tokens.words, std::to_string(tokens.x.size(1)) + " of 15 tokens of item " + number + " as a shorter input");
+  EXPECT_EQ(tokens.words, std::to_string(tokens.input.x.size(1)) + " of 15 tokens of item " + number + " as a shorter input");
   EXPECT_TRUE(tokens.rows.empty());
 
-  EXPECT_EQ(sampled.with_budget(0.0).x.size(1), 1);
+  EXPECT_EQ(sampled.with_budget(0.0).input.x.size(1), 1);
 }
 
 TEST(ReferenceSample, DependsOnTheSeed) {
@@ -254,7 +254,7 @@ std::vector<CheckResult> judge_quickly(const RunConfig& run, const LayerFactory&
   VerifyOptions options;
   options.only = kReferenceChecks;
   options.quick = true;
-  return run_checks(subject, run, input_of(run), options);
+  return run_checks(subject, run, whole_input_of(run), options);
 }
 
 TEST(ReferenceChecks, JudgeSomeRowsOfALongInputAndSaySo) {
@@ -290,8 +290,8 @@ TEST(OutputBudget, IsTheRuleForTheOutputOfTheRun) {
 TEST(OutputBudget, IsTheCapWhereTheParametersAreNotShown) {
   const RunConfig run = small_run();
   Hiding subject(run, true, "c_attn.weight");
-  CheckContext context(subject, run, input_of(run));
-  const double largest = subject.forward(input_of(run)).abs().max().item<double>();
+  CheckContext context(subject, run, {input_of(run)});
+  const double largest = subject.forward({input_of(run)}).abs().max().item<double>();
   EXPECT_DOUBLE_EQ(context.output_budget().max_abs, 64 * epsilon_of(at::kFloat) * std::sqrt(12.0) * largest);
 }
 
