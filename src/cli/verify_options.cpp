@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "checks/check_list.h"
-#include "checks/faults.h"
+#include "checks/faults/faults.h"
 #include "cli/output.h"
 #include "cli/verify_lists.h"
 #include "cli/verify_picture.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checks/check.h"
-#include "checks/faults.h"
+#include "checks/faults/faults.h"
 
 namespace attn {
 

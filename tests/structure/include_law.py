@@ -24,7 +24,7 @@ MAY_INCLUDE = {
 }
 
 # report turns records into text: of the rooms that compute it sees the records only.
-REPORT_MAY_SEE = ["trace/attention_trace.h", "trace/attention_maps.h", "trace/trace_comparison.h", "checks/check.h", "checks/check_list.h", "checks/faults.h",
+REPORT_MAY_SEE = ["trace/attention_trace.h", "trace/attention_maps.h", "trace/trace_comparison.h", "checks/check.h", "checks/check_list.h", "checks/faults/faults.h",
                   "render/heatmap.h"]
 COMPUTING_ROOMS = ["trace", "checks", "render"]
 
@@ -51,7 +51,7 @@ MAY_INCLUDE_THIRD_PARTY = [
     ("trace/*", LIBTORCH),
     ("checks/check.h", []),
     ("checks/check_list.h", []),
-    ("checks/faults.h", []),
+    ("checks/faults/faults.h", []),
     ("checks/*", LIBTORCH),
     ("render/png.cpp", ["stb/stb_image_write.h", "stb_image_write.h", "libdeflate.h"]),
     ("report/*.cpp", ["nlohmann/json.hpp"]),
