@@ -130,7 +130,8 @@ CheckResult check_kv_cache(CheckContext& context) {
   }
   const std::int64_t bytes_a_token = 2 * config.H_kv() * config.d_k() * context.x().element_size();
   findings.note(std::to_string(plans.size()) + " ways to cut " + std::to_string(context.T()) + " tokens, " +
-                std::to_string(calls) + " calls; " + std::to_string(bytes_a_token) + " bytes a token");
+                std::to_string(calls) + " calls; " + std::to_string(bytes_a_token) + " bytes a token" +
+                (config.window.has_value() ? ", of at most " + std::to_string(*config.window - 1) : ""));
   return findings.result();
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "checks/sampling.h"
+
 namespace attn {
 namespace {
 
@@ -18,13 +20,6 @@ std::string to_words(Change change) {
       return "are tripled";
   }
   return "change";
-}
-
-double trial_bytes(const AttentionConfig& config, std::int64_t T, std::int64_t element_size) {
-  const double length = static_cast<double>(T);
-  const double per_token = static_cast<double>(4 * config.d_model + 8 * config.heads_width());
-  const double numbers = length * per_token + 6.0 * static_cast<double>(config.H) * length * length;
-  return numbers * static_cast<double>(element_size);
 }
 
 /// Runs batches of trials of one size, in which each trial's item follows the one before it.
@@ -95,7 +90,7 @@ class FutureChanger {
 
 /// Whole rounds of the batch items, so that every batch holds the same items in the same slots.
 std::size_t slots_of_a_batch(const CheckContext& context, std::int64_t items, std::size_t trials) {
-  const double bytes = trial_bytes(context.config(), context.T(), context.x().element_size());
+  const double bytes = forward_bytes(context.config(), context.T(), context.x().element_size());
   const auto fitting = static_cast<std::size_t>(std::min(kSmallBatchBytes / bytes, 1e9));
   const auto B = static_cast<std::size_t>(items);
   return std::min(std::max(B, fitting / B * B), trials);

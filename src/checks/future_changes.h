@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checks/check_context.h"
+#include "checks/sampling.h"
 
 namespace attn {
 
@@ -39,7 +40,5 @@ struct Moved {
 /// `input`: the context's, or some of its items.
 void run_trials(CheckContext& context, Subject& subject, const AttentionInput& input, const std::vector<Trial>& trials,
                 const std::function<void(const Moved&, const std::vector<Trial>&)>& take);
-
-inline constexpr double kSmallBatchBytes = 32.0 * 1024 * 1024;
 
 }  // namespace attn

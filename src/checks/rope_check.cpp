@@ -24,12 +24,12 @@ constexpr double kBudget = 1e10;  ///< multiply-adds; about a second.
 std::int64_t telling_length(CheckContext& context) {
   constexpr std::int64_t kBeyondBfloat16 = 272;
   const AttentionConfig& config = context.config();
-  std::int64_t length = std::min(config.max_seq_len, std::max(context.T(), kBeyondBfloat16));
+  std::int64_t length = affordable_length(config, context.T(), std::min(config.max_seq_len, kBeyondBfloat16),
+                                          context.budget(kBudget), context.x().element_size());
   if (config.mask.has_value()) {
     if (const auto* rows = std::get_if<RowsMask>(&*config.mask)) length = std::min({length, rows->queries, rows->keys});
   }
-  const bool affordable = forward_cost(config, 1, length) <= context.budget(kBudget);
-  return affordable ? length : std::min(length, context.T());
+  return length;
 }
 
 /// How far rounding may take one channel, relative to the size of its pair: stored once, turned in float32 at least by
@@ -96,12 +96,18 @@ void judge_scores(Findings& findings, const AttentionConfig& config, const at::T
   const double of_score = size * (2.0 * rounding_of_turn(config, T, type) + d_k * summing + epsilon_of(type));
   const double unlike = std::sqrt(d_k) * factor * factor * (spread_of(q) * k_norm + spread_of(k) * q_norm);
   const ErrorBudget limit{2.0 * of_score + unlike, "rounding of two rotations and two sums of d_k products"};
-  const at::Tensor later = scores.narrow(2, 1, T - 1).narrow(3, 1, T - 1);
-  const Comparison comparison = compare(later, scores.narrow(2, 0, T - 1).narrow(3, 0, T - 1), limit, kPairAxes);
-  findings.add("scores of alike tokens", comparison);
-  if (comparison.wrong > 0 && comparison.non_finite == 0) {
-    findings.fail("with all tokens alike scores must depend on i - j only: one place further on " +
-                  comparison.where_worst + " differs by " + format_number(comparison.measured));
+  for (std::int64_t h = 0; h < scores.size(1); ++h) {  // one at a time: float64 copies of all would be large
+    const at::Tensor head = scores.select(1, h);       // (1, T, T)
+    const at::Tensor later = head.narrow(1, 1, T - 1).narrow(2, 1, T - 1);
+    const Comparison comparison =
+        compare(later, head.narrow(1, 0, T - 1).narrow(2, 0, T - 1), limit, {"batch", "query", "key"});
+    const std::string label = "scores of alike tokens, head " + std::to_string(h);
+    findings.add(label, comparison);
+    if (comparison.wrong > 0 && comparison.non_finite == 0) {
+      findings.fail("with all tokens alike scores must depend on i - j only: " + label + ", one place further on " +
+                    comparison.where_worst + " differs by " + format_number(comparison.measured));
+      return;
+    }
   }
 }
 

@@ -18,6 +18,24 @@ double core_cost(const AttentionConfig& config, std::int64_t B, std::int64_t T) 
          (2.0 * static_cast<double>(config.heads_width()) + kPasses * kCostOfPass * static_cast<double>(config.H));
 }
 
+double forward_bytes(const AttentionConfig& config, std::int64_t T, std::int64_t element_size) {
+  const double length = static_cast<double>(T);
+  const double per_token = static_cast<double>(4 * config.d_model + 8 * config.heads_width());
+  const double numbers = length * per_token + 6.0 * static_cast<double>(config.H) * length * length;
+  return numbers * static_cast<double>(element_size);
+}
+
+std::int64_t affordable_length(const AttentionConfig& config, std::int64_t at_least, std::int64_t wanted,
+                               double multiply_adds, std::int64_t element_size) {
+  std::int64_t length = std::max(at_least, wanted);
+  const auto is_too_long = [&] {
+    return forward_bytes(config, length, element_size) > kSmallBatchBytes ||
+           forward_cost(config, 1, length) > multiply_adds;
+  };
+  while (length > at_least && is_too_long()) length = std::max(at_least, length - length / 16 - 1);
+  return length;
+}
+
 std::vector<std::int64_t> telling_places(std::int64_t first, std::int64_t last, double affordable) {
   const std::int64_t all = std::max<std::int64_t>(0, last - first + 1);
   std::set<std::int64_t> places;

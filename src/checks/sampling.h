@@ -16,6 +16,17 @@ double forward_cost(const AttentionConfig& config, std::int64_t B, std::int64_t 
 /// The part of it between q, k, v and context.
 double core_cost(const AttentionConfig& config, std::int64_t B, std::int64_t T);
 
+/// What a check may take for runs of its own choice of length, whatever the size of the run that is judged.
+inline constexpr double kSmallBatchBytes = 32.0 * 1024 * 1024;
+
+/// Bytes that a forward pass of one item of T tokens takes, its steps held together.
+double forward_bytes(const AttentionConfig& config, std::int64_t T, std::int64_t element_size);
+
+/// The longest sequence of at most `wanted` tokens that fits kSmallBatchBytes and the budget of multiply-adds; never
+/// shorter than `at_least`.
+std::int64_t affordable_length(const AttentionConfig& config, std::int64_t at_least, std::int64_t wanted,
+                               double multiply_adds, std::int64_t element_size);
+
 /// The places first ... last, all of them when at most `affordable`. Else a sample in order, which always holds both
 /// ends, the second and third, odd places, and both sides of every power of two, where blocked code has its borders;
 /// then evenly spread ones. It may be larger than `affordable`, never larger than the whole.

@@ -7,6 +7,7 @@
 #include "checks/check_context.h"
 #include "checks/may_look.h"
 #include "checks/plain_attention.h"
+#include "checks/sampling.h"
 #include "core/text.h"
 
 namespace attn {
@@ -14,12 +15,14 @@ namespace {
 
 /// Longer than the window, where the layer and the time allow it: a window that hides nothing says little.
 std::int64_t telling_length(CheckContext& context) {
-  constexpr std::int64_t kMost = 512;
+  constexpr double kBudget = 1e10;  // multiply-adds of one reading; there are as many as T / d_k
   const AttentionConfig& config = context.config();
   const bool has_rows = config.mask.has_value() && std::holds_alternative<RowsMask>(*config.mask);
   const std::int64_t wanted = *config.window + 2;
-  if (has_rows || context.T() >= wanted || wanted > std::min(kMost, config.max_seq_len)) return context.T();
-  return wanted;
+  if (has_rows || context.T() >= wanted || wanted > config.max_seq_len) return context.T();
+  const std::int64_t length =
+      affordable_length(config, context.T(), wanted, context.budget(kBudget), context.x().element_size());
+  return length == wanted ? wanted : context.T();
 }
 
 /// Which key has a weight in which query, in any head: (T, T) bool on the CPU. With unit vectors as values, as many

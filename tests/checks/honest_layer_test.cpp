@@ -21,8 +21,16 @@ struct HonestCase {
 
 void PrintTo(const HonestCase& honest, std::ostream* out) { *out << honest.name; }
 
+/// What plain layers have not.
+const Names kPlain{"gqa-map", "padding", "rope-relative", "sink", "window"};
+
+Names plain_and(Names others) {
+  others.insert(kPlain.begin(), kPlain.end());
+  return others;
+}
+
 HonestCase shape_case(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t d_model, std::int64_t H,
-                      const Names& not_applicable = {"dropout"}) {
+                      const Names& not_applicable = plain_and({"dropout"})) {
   HonestCase honest{name, small_run(), not_applicable};
   honest.run.B = B;
   honest.run.T = T;
@@ -33,34 +41,35 @@ HonestCase shape_case(const std::string& name, std::int64_t B, std::int64_t T, s
 }
 
 std::vector<HonestCase> honest_cases() {
-  const Names no_future{"dropout",      "first-token", "scale",      "causality", "causality-gradient",
-                        "mask-control", "truncation",  "permutation"};
-  const Names not_causal{"dropout", "first-token", "causality", "causality-gradient", "mask-control", "truncation"};
+  const Names no_future = plain_and({"dropout", "first-token", "scale", "causality", "causality-gradient",
+                                     "mask-control", "truncation", "permutation", "kv-cache"});
+  const Names not_causal = plain_and(
+      {"dropout", "first-token", "causality", "causality-gradient", "mask-control", "truncation", "kv-cache"});
   std::vector<HonestCase> cases{shape_case("OneToken", 2, 1, 8, 2, no_future),
                                 shape_case("TwoTokens", 1, 2, 8, 2),
                                 shape_case("SeventeenTokens", 3, 17, 24, 4),
                                 shape_case("FiftyTokens", 2, 50, 64, 8),
                                 shape_case("AsManyTokensAsHeads", 2, 4, 16, 4),
-                                shape_case("OneHead", 2, 9, 10, 1, {"dropout", "head-independence"}),
+                                shape_case("OneHead", 2, 9, 10, 1, plain_and({"dropout", "head-independence"})),
                                 shape_case("OddPrimes", 3, 13, 35, 5),
                                 shape_case("HeadsOfWidthOne", 1, 6, 5, 5)};
   cases.push_back(shape_case("GivenHeadWidth", 2, 5, 10, 3));
   cases.back().run.attention.given_d_k = 7;
   cases.push_back(shape_case("NotCausal", 2, 11, 12, 3, not_causal));
   cases.back().run.attention.causal = false;
-  cases.push_back(shape_case("WithDropout", 2, 9, 12, 3, {}));
+  cases.push_back(shape_case("WithDropout", 2, 9, 12, 3, kPlain));
   cases.back().run.attention.dropout = 0.1;
   cases.push_back(shape_case("OneTokenWithDropout", 1, 1, 4, 2, no_future));
   cases.back().run.attention.dropout = 0.5;
   cases.back().not_applicable.erase("dropout");
   for (const Dtype dtype : {Dtype::kFloat64, Dtype::kBFloat16, Dtype::kFloat16}) {
     for (const std::int64_t T : {std::int64_t{1}, std::int64_t{13}, std::int64_t{50}}) {
-      cases.push_back(
-          shape_case(to_string(dtype) + "T" + std::to_string(T), 2, T, 24, 3, T == 1 ? no_future : Names{"dropout"}));
+      cases.push_back(shape_case(to_string(dtype) + "T" + std::to_string(T), 2, T, 24, 3,
+                                 T == 1 ? no_future : plain_and({"dropout"})));
       cases.back().run.dtype = dtype;
     }
   }
-  cases.push_back(shape_case("HalvedDropout", 2, 9, 12, 3, {}));
+  cases.push_back(shape_case("HalvedDropout", 2, 9, 12, 3, kPlain));
   cases.back().run.dtype = Dtype::kBFloat16;
   cases.back().run.attention.dropout = 0.3;
   return cases;
