@@ -168,11 +168,6 @@ CoreOutput judged_core(const CoreInput& input) {
   return output;
 }
 
-at::Tensor visible_softmax(const at::Tensor& scores, bool causal) {
-  if (!causal) return at::softmax(scores, -1);
-  return visible_softmax(scores, declared_mask(true, scores.size(-2), scores.size(-1), scores.device()));
-}
-
 at::Tensor declared_mask(const AttentionConfig& config, std::int64_t query_len, std::int64_t key_len,
                          const at::Tensor& real_keys, const at::Device& device) {
   at::Tensor mask = at::empty({1, 1, query_len, key_len}, at::kBool);

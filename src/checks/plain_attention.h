@@ -39,9 +39,6 @@ CoreOutput judged_core(const CoreInput& input);
 /// About five seconds of one processor core.
 inline constexpr double kReferenceMultiplyAdds = 4e9;
 
-/// softmax over the keys that the causal mask shows, of scores (..., T, T); hidden keys get 0.
-at::Tensor visible_softmax(const at::Tensor& scores, bool causal);
-
 /// The declared mask by the judge's own reading (checks/may_look.h): (1, 1, T_q, T_k) bool, true = may look; with
 /// `real_keys` (B, T_k) bool, true = a token: (B, 1, T_q, T_k). An undefined `real_keys` hides nothing.
 at::Tensor declared_mask(const AttentionConfig& config, std::int64_t query_len, std::int64_t key_len,
