@@ -56,6 +56,76 @@ TEST(ReferenceChecks, PassASingleHeadOfAnotherWidth) {
   EXPECT_EQ(with_status(results, CheckStatus::kPass).size(), 3u) << describe(results);
 }
 
+RunConfig with_everything(Dtype dtype) {
+  RunConfig run = small_run();
+  AttentionConfig& config = run.attention;
+  config.H = 6;
+  config.given_H_kv = 3;
+  config.given_d_k = 4;
+  config.bias = true;
+  config.given_output_bias = false;
+  config.rope = RopeConfig{};
+  config.window = 4;
+  config.mask = DilatedMask{2};
+  config.qk_norm = config.alibi = config.sink = true;
+  config.given_scale = 0.3;
+  config.softcap = 2.0;
+  run.padding = PaddingSide::kLeft;
+  run.lengths = {7, 4};
+  run.dtype = dtype;
+  return run;
+}
+
+RunConfig with_a_memory(Dtype dtype) {
+  RunConfig run = small_run();
+  run.attention.causal = false;
+  run.attention.qkv = QkvLayout::kSeparate;
+  run.memory_length = 5;
+  run.padding = PaddingSide::kRight;
+  run.lengths = {5, 3};
+  run.dtype = dtype;
+  return run;
+}
+
+TEST(ReferenceChecks, PassEveryHonestLayerWithEverythingAndWithAMemory) {
+  for (const Dtype dtype : kDtypes) {
+    for (const RunConfig& run : {with_everything(dtype), with_a_memory(dtype)}) {
+      const auto results = judge(run, honest(), kReferenceChecks);
+      EXPECT_EQ(with_status(results, CheckStatus::kPass).size(), 3u) << to_string(dtype) << "\n" << describe(results);
+    }
+  }
+}
+
+TEST(ReferenceChecks, CompareTheGradientOfTheMemoryToo) {
+  const auto results = judge(with_a_memory(Dtype::kFloat64), honest(), kReferenceChecks);
+  EXPECT_EQ(find(results, "reference-weights").compared, 2 * 3 * 7 * 5);
+  EXPECT_EQ(find(results, "reference-backward").compared, 2 * 7 * 12 + 2 * 5 * 12 + 4 * 12 * 12);
+}
+
+TEST(SdpaParity, SaysWhatLibTorchsFunctionHasNot) {
+  for (const bool sink : {false, true}) {
+    RunConfig run = small_run();
+    run.attention.sink = sink;
+    if (!sink) run.attention.softcap = 2.0;
+    for (const CheckResult& result : judge(run, honest(), {"sdpa-forward", "sdpa-backward"})) {
+      EXPECT_EQ(result.status, CheckStatus::kNotApplicable);
+      EXPECT_EQ(result.detail, sink ? "LibTorch's function has no sink" : "LibTorch's function has no softcap");
+    }
+  }
+}
+
+TEST(SdpaParity, PassesGroupedTurnedBiasedAndPaddedHeadsAndAMemory) {
+  for (const Dtype dtype : kDtypes) {
+    RunConfig run = with_everything(dtype);
+    run.attention.softcap.reset();
+    run.attention.sink = false;
+    for (const RunConfig& honest_run : {run, with_a_memory(dtype)}) {
+      const auto results = judge(honest_run, honest(), {"sdpa-forward", "sdpa-backward"});
+      EXPECT_EQ(with_status(results, CheckStatus::kPass).size(), 2u) << to_string(dtype) << "\n" << describe(results);
+    }
+  }
+}
+
 TEST(ReferenceChecks, CompareEveryNumber) {
   RunConfig run = small_run();
   run.dtype = Dtype::kFloat64;
@@ -236,10 +306,33 @@ TEST(ReferenceSample, IsOneItemThenSomeRowsThenAShorterInput) {
   EXPECT_EQ(std::set<std::int64_t>(rows.rows.begin(), rows.rows.end()).size(), rows.rows.size());
 
   const ReferenceSample tokens = sampled.with_budget(0.05);
-  EXPECT_EQ(tokens.words, std::to_string(tokens.input.x.size(1)) + " of 15 tokens of item " + number + " as a shorter input");
+  EXPECT_EQ(tokens.words,
+            std::to_string(tokens.input.x.size(1)) + " of 15 tokens of item " + number + " as a shorter input");
   EXPECT_TRUE(tokens.rows.empty());
 
   EXPECT_EQ(sampled.with_budget(0.0).input.x.size(1), 1);
+}
+
+TEST(ReferenceSample, TakesMemoryAndPaddingAlong) {
+  RunConfig run = with_a_memory(Dtype::kFloat32);
+  run.T = 15;
+  run.memory_length = 9;
+  run.lengths = {9, 4};
+  const LayerFactory factory = honest();
+  LayerSubject subject(run, factory);
+  const CheckContext context(subject, run, whole_input_of(run));
+  const double whole = reference_layer_cost(run.attention, 2, 9, 15);
+  const ReferenceSample item = reference_sample(context, 0.6 * whole);
+  EXPECT_EQ(item.words, "1 of 2 items, item " + std::to_string(item.item));
+  EXPECT_TRUE(item.input.memory.equal(context.input().memory.narrow(0, item.item, 1)));
+  EXPECT_TRUE(item.input.real_keys.equal(context.input().real_keys.narrow(0, item.item, 1)));
+
+  const ReferenceSample tokens = reference_sample(context, 0.1 * whole);
+  const std::int64_t count = tokens.input.x.size(1);
+  EXPECT_EQ(tokens.words, std::to_string(count) + " of 15 tokens and " + std::to_string(count) + " of 9 keys of item " +
+                              std::to_string(item.item) + " as a shorter input");
+  EXPECT_EQ(tokens.input.memory.size(1), count);
+  EXPECT_EQ(tokens.input.real_keys.size(1), count);
 }
 
 TEST(ReferenceSample, DependsOnTheSeed) {
