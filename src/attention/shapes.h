@@ -1,10 +1,13 @@
 // The legend of shapes, and the one way to check one. Every tensor in this library is described in these letters:
 //
 //   B batch · T sequence length (T_q queries, T_k keys where they differ) · d_model width of a token
-//   H query heads · d_k width of one head
+//   H query heads · H_kv heads of keys and values (grouped heads: fewer than H) · d_k width of one head
 //
-//   x (B, T, d_model)   q, k, v (B, H, T, d_k)   scores, weights (B, H, T, T)   context (B, H, T, d_k)
-//   output (B, T, d_model)
+//   x (B, T, d_model)   q (B, H, T_q, d_k)   k, v (B, H_kv, T_k, d_k)   scores, weights (B, H, T_q, T_k)
+//   context (B, H, T_q, d_k)   output (B, T_q, d_model)
+//
+// T_q and T_k differ with a memory (cross-attention: T_k tokens of another sequence) and with a cache (T_q tokens of
+// this call, T_k that have been seen). A single-head layer has no H axis.
 //
 // Queries are rows, keys are columns, everywhere.
 #pragma once

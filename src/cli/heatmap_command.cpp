@@ -27,6 +27,15 @@ namespace {
 constexpr const char* kDefaultFolder = "heatmaps";
 constexpr const char* kIndexName = "index.json";
 
+/// The names of the steps that can be drawn, in lines for the help.
+std::string step_lines() {
+  constexpr std::size_t kFirstLine = 4;
+  std::vector<std::string> names = map_step_names();
+  const std::vector<std::string> first(names.begin(), names.begin() + kFirstLine);
+  names.erase(names.begin(), names.begin() + kFirstLine);
+  return join(first) + ",\n" + join(names);
+}
+
 /// A drawn picture and what index.json says of it.
 struct Picture {
   HeatmapFile facts;
@@ -136,6 +145,9 @@ class Painter {
     options.title = layer_facts(maps_.config.attention) + ", " + shape_facts(maps_.config);
     options.subtitle = step_ + ", batch " + std::to_string(batch) + ", " + heads + ", scale " +
                        format_number(options.scale.low) + " to " + format_number(options.scale.high);
+    if (maps_.config.cache) {
+      options.subtitle += ", put together of " + std::to_string(1 + maps_.config.cache->steps) + " calls";
+    }
     options.hidden_name = hidden_name(maps_.config, maps_.step);
     options.query_labels = printable_labels(maps_, batch);
     if (maps_.config.memory_length) {
@@ -262,10 +274,12 @@ void add_heatmap_command(CommandLine& line) {
       "heatmap",
       {"draw where each head looks, as PNG files",
        "One picture for each batch entry and head, and an overview of all heads for each batch entry: queries down,\n"
-       "keys across, weights on one scale from 0 to 1 (scores: each picture's own range), what a query may not see in\n"
-       "grey. index.json says what each file shows.",
+       "keys across, weights on one scale from 0 to 1 (scores: each picture's own range), what a query may not see,\n"
+       "and padding, in grey. With a cache the maps of all calls are put together. index.json says what each file\n"
+       "shows.",
        {"attn-cli heatmap configs/minilm_layer0.json", "attn-cli heatmap configs/text.json -o pictures --head 0,2",
-        "attn-cli heatmap configs/tiny.json --what scaled_scores --batch 0"},
+        "attn-cli heatmap configs/tiny.json --what scaled_scores --batch 0",
+        "attn-cli heatmap configs/smollm2_layer18.json -o pictures"},
        "  0  done\n"
        "  2  the command line or the config is wrong\n"
        "  3  it could not be done: file, memory, device, output\n"});
@@ -275,7 +289,7 @@ void add_heatmap_command(CommandLine& line) {
       "folder for the files, made where it is missing (default: heatmaps);\nother files in it stay untouched");
   command.add_values("--batch", "N,...", options->batch, "only these batch entries");
   command.add_values("--head", "N,...", options->head, "only these heads");
-  command.add_value("--what", "STEP", options->what, join(map_step_names()) + "\n(default: weights)");
+  command.add_value("--what", "STEP", options->what, step_lines() + "\n(default: weights)");
   add_memory_option(command, options->config);
   command.set_action([options](Streams& streams) { return run_heatmap(*options, streams); });
 }

@@ -47,9 +47,14 @@ void add_trace_command(CommandLine& line) {
       {"show the shape of every intermediate, forward and backward",
        "Runs the layer once and prints a line for each named step: its shape in letters and in numbers, bytes,\n"
        "range, mean, spread, NaN and infinity; then the gradient of every step and parameter in the order in which\n"
-       "they arise, from the loss sum(output * dy) with a dy drawn from the seed.",
+       "they arise, from the loss sum(output * dy) with a dy drawn from the seed. With a cache the layer runs once\n"
+       "for each piece of the sequence, and forward only.\n"
+       "\n"
+       "Letters of shapes: B batch, T tokens (T_q queries and T_k keys where they differ), d_model width of a token,\n"
+       "H query heads, H_kv heads of keys and values where they are fewer, d_k width of a head.",
        {"attn-cli trace configs/tiny.json", "attn-cli trace --set B=2 --set T=8 --set d_model=64 --set H=4",
-        "attn-cli trace configs/text.json --values", "attn-cli trace configs/tiny.json --json - | python3 -m json.tool",
+        "attn-cli trace configs/text.json --values", "attn-cli trace configs/llama_cache.json",
+        "attn-cli trace configs/tiny.json --json - | python3 -m json.tool",
         "attn-cli trace configs/tiny.json --save tiny.safetensors"},
        "  0  done\n"
        "  2  the command line or the config is wrong\n"

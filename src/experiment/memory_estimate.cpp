@@ -1,5 +1,6 @@
 #include "experiment/memory_estimate.h"
 
+#include <algorithm>
 #include <fstream>
 #include <initializer_list>
 #include <limits>
@@ -38,9 +39,12 @@ struct LiveTensors {
   Bytes parameters_double;
 };
 
-LiveTensors live_tensors(Purpose purpose) {
+LiveTensors live_tensors(const RunConfig& config, Purpose purpose) {
+  const bool drops = config.mode == Mode::kTrain && config.attention.dropout > 0.0;
+  const bool has_no_maps = config.attention.engine == Engine::kSdpa && !drops;  // its `math` backend drops weights
   switch (purpose) {
     case Purpose::kTrace:
+      if (has_no_maps) return {3, 0, 24, 2, 2, 1};
       return {8, 2, 24, 2, 2, 1};
     case Purpose::kSavedTrace:
       // As a trace; and every step, parameter and gradient twice more: as bytes, and in the file's.
@@ -51,6 +55,62 @@ LiveTensors live_tensors(Purpose purpose) {
       return {6, 2, 12, 1, 1, 1};
   }
   return {};
+}
+
+/// What a feature adds to the tensors that are alive, forward and backward, in a trace. Half precision is widened to
+/// float32 inside norms and rotations.
+LiveTensors more_tensors(const RunConfig& config, Purpose purpose) {
+  const AttentionConfig& layer = config.attention;
+  Bytes attention = 0;  // (B, H, T_q, T_k)
+  Bytes tokens = 0;     // (B, T, d_model)
+  Bytes steps = 0;      // announced ones of each kind: a saved trace keeps them
+  Bytes token_steps = 0;
+  if (layer.softcap) attention += 4, steps += 1;
+  if (layer.alibi) attention += 3, steps += 1;
+  if (layer.sink) attention += 4;
+  if (layer.qk_norm) tokens += 12, token_steps += 2;
+  if (layer.rope) tokens += 16, token_steps += 2;
+  if (layer.H_kv() != layer.H) attention += layer.sink ? 1 : 0, tokens += 4;
+  if (config.memory_length) tokens += 4, token_steps += 1;
+  if (config.cache) tokens += 8;
+  if (element_size(config.dtype) < 4) tokens *= 2;
+  if (purpose == Purpose::kVerify) attention *= 2, tokens *= 2;
+  if (purpose == Purpose::kSavedTrace) attention += 4 * steps, tokens += 4 * token_steps;
+  return {attention, 0, tokens, 0, 0, 0};
+}
+
+/// The largest forward call: of all with a cache, whose tensors are let go before the next begins.
+struct CallSize {
+  std::int64_t queries = 0, keys = 0;
+};
+
+CallSize largest_call(const RunConfig& config) {
+  if (!config.cache) return {config.T, key_length(config)};
+  const CallSize prefill{config.cache->prefill, config.cache->prefill};
+  const CallSize last{config.cache->chunk, config.T};
+  return prefill.queries * prefill.keys >= last.queries * last.keys ? prefill : last;
+}
+
+/// What all calls of a cached run keep for a file: maps, and the keys and values of every call again.
+Bytes kept_of_calls(const RunConfig& config, Bytes map_steps) {
+  const CacheConfig& cache = config.cache.value();
+  const AttentionConfig& layer = config.attention;
+  const Bytes calls = 1 + static_cast<Bytes>(cache.steps);
+  const Bytes maps = add(product({config.B, layer.H, cache.prefill, cache.prefill}),
+                         product({config.B, layer.H, cache.steps, cache.chunk, config.T}));
+  const Bytes keys = times(calls, product({config.B, layer.H_kv(), config.T, layer.d_k()}));
+  return times(2, add(times(map_steps, maps), times(2, keys)));
+}
+
+/// The masks of a call while it is built, negated and applied: booleans, and whole positions for a window or an own
+/// mask. Another for each item with padding.
+Bytes mask_workspace(const RunConfig& config, const CallSize& call) {
+  const AttentionConfig& layer = config.attention;
+  const Bytes cells = product({call.queries, call.keys});
+  Bytes bytes = times(2, cells);
+  if (layer.window || layer.mask) bytes = add(bytes, times(4 + 3 * 8, cells));
+  if (config.padding) bytes = add(bytes, times(6, times(static_cast<Bytes>(config.B), cells)));
+  return bytes;
 }
 
 /// What a run takes whatever its size: the checks' own batches of changed inputs, and what they are compared with.
@@ -104,9 +164,12 @@ MemoryEstimate estimate_memory(const RunConfig& config, Purpose purpose) {
   const AttentionConfig& layer = config.attention;
   const std::int64_t element = element_size(config.dtype);
   const std::int64_t widest = std::max(layer.d_model, layer.heads_width());
-  const Bytes attention_numbers = product({config.B, layer.H, config.T, config.T});
-  const Bytes token_numbers = product({config.B, config.T, widest});
-  Bytes parameter_numbers = product({4, layer.d_model, layer.heads_width()});
+  // verify takes the whole sequence at once for most of its checks.
+  const CallSize call = purpose == Purpose::kVerify ? CallSize{config.T, key_length(config)} : largest_call(config);
+  const Bytes attention_numbers = product({config.B, layer.H, call.queries, call.keys});
+  const Bytes picture_numbers = product({config.B, layer.H, config.T, key_length(config)});
+  const Bytes token_numbers = product({config.B, std::max(config.T, key_length(config)), widest});
+  Bytes parameter_numbers = add(product({4, layer.d_model, layer.heads_width()}), product({2, layer.H + layer.d_k()}));
   if (config.embedding.has_value()) {
     const std::int64_t rows = config.embedding->vocab_size + layer.max_seq_len;
     parameter_numbers = add(parameter_numbers, product({rows, layer.d_model}));
@@ -116,15 +179,25 @@ MemoryEstimate estimate_memory(const RunConfig& config, Purpose purpose) {
   estimate.attention_bytes = times(attention_numbers, static_cast<Bytes>(element));
   if (layer.causal) estimate.mask_bytes = product({layer.max_seq_len, layer.max_seq_len});
 
-  const LiveTensors live = live_tensors(purpose);
+  const LiveTensors live = live_tensors(config, purpose);
+  const LiveTensors more = more_tensors(config, purpose);
   const auto total = [element](Bytes numbers, Bytes in_dtype, Bytes in_double) {
     return times(numbers, in_dtype * static_cast<Bytes>(element) + in_double * 8);
   };
-  estimate.bytes = add(total(attention_numbers, live.attention, live.attention_double),
-                       total(token_numbers, live.tokens, live.tokens_double));
-  estimate.bytes = add(estimate.bytes, total(parameter_numbers, live.parameters, live.parameters_double));
-  estimate.bytes = add(estimate.bytes, times(2, estimate.mask_bytes));  // the buffer, and the ones it is made of
-  estimate.bytes = add(estimate.bytes, workspace(purpose));
+  // In pictures the calls are put together, in float64.
+  const Bytes double_numbers = purpose == Purpose::kHeatmap ? picture_numbers : attention_numbers;
+  for (const Bytes part :
+       {total(attention_numbers, live.attention + more.attention, 0), total(double_numbers, 0, live.attention_double),
+        total(token_numbers, live.tokens + more.tokens, live.tokens_double),
+        total(parameter_numbers, live.parameters, live.parameters_double),
+        times(2, estimate.mask_bytes),  // the buffer, and the ones it is made of
+        times(purpose == Purpose::kVerify ? 3 : 1, mask_workspace(config, call)), workspace(purpose)}) {
+    estimate.bytes = add(estimate.bytes, part);
+  }
+  if (purpose == Purpose::kSavedTrace && config.cache) {
+    const Bytes map_steps = Bytes{5} + (layer.softcap ? 1 : 0) + (layer.alibi ? 1 : 0);
+    estimate.bytes = add(estimate.bytes, times(kept_of_calls(config, map_steps), static_cast<Bytes>(element)));
+  }
   return estimate;
 }
 
@@ -145,12 +218,17 @@ void refuse_if_too_large(const RunConfig& config, Purpose purpose, std::optional
   }
   const MemoryEstimate estimate = estimate_memory(config, purpose);
   if (estimate.bytes <= *max_memory) return;
+  const std::string T = std::to_string(config.T);
+  const std::string lengths =
+      config.memory_length ? ", T_q " + T + ", T_k " + std::to_string(*config.memory_length) : ", T " + T;
+  const bool two_lengths = config.memory_length || config.cache;
+  const std::string map_shape = two_lengths ? "(B, H, T_q, T_k)" : "(B, H, T, T)";
   throw ResourceError(config.source_name + ": B " + std::to_string(config.B) + ", H " +
-                      std::to_string(config.attention.H) + ", T " + std::to_string(config.T) + " need about " +
-                      format_bytes(estimate.bytes) + " (" + format_bytes(estimate.attention_bytes) +
-                      " for each (B, H, T, T) tensor, " + format_bytes(estimate.mask_bytes) +
-                      " for the causal mask of max_seq_len " + std::to_string(config.attention.max_seq_len) +
-                      "), more than the limit of " + format_bytes(*max_memory) + " (" + limit_name + ")");
+                      std::to_string(config.attention.H) + lengths + " need about " + format_bytes(estimate.bytes) +
+                      " (" + format_bytes(estimate.attention_bytes) + " for each " + map_shape + " tensor, " +
+                      format_bytes(estimate.mask_bytes) + " for the causal mask of max_seq_len " +
+                      std::to_string(config.attention.max_seq_len) + "), more than the limit of " +
+                      format_bytes(*max_memory) + " (" + limit_name + ")");
 }
 
 }  // namespace attn

@@ -13,7 +13,7 @@ enum class Purpose { kTrace, kSavedTrace, kVerify, kHeatmap };
 
 struct MemoryEstimate {
   std::uint64_t bytes = 0;            ///< the whole run's peak, an upper bound; saturates instead of overflowing.
-  std::uint64_t attention_bytes = 0;  ///< one (B, H, T, T) tensor.
+  std::uint64_t attention_bytes = 0;  ///< one (B, H, T_q, T_k) tensor; with a cache of the largest call.
   std::uint64_t mask_bytes = 0;       ///< the (max_seq_len, max_seq_len) buffer.
 };
 

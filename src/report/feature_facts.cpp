@@ -12,6 +12,12 @@ namespace {
 constexpr std::int64_t kMostGroups = 8;  ///< listed one by one.
 constexpr std::size_t kMostLengths = 16;
 
+/// Of a config's number, which is seldom long: 100000, not 1e+05.
+std::string given_number(double value) {
+  constexpr int kDigits = 9;
+  return format_number(value, kDigits);
+}
+
 std::string range_of(std::int64_t first, std::int64_t count) {
   const std::string start = std::to_string(first);
   return count == 1 ? start : start + "-" + std::to_string(first + count - 1);
@@ -35,14 +41,14 @@ std::string group_words(const AttentionConfig& layer) {
 }
 
 std::string scaling_words(const RopeScaling& scaling) {
-  std::string words = ", scaling " + to_string(scaling.kind) + ": factor " + format_number(scaling.factor);
+  std::string words = ", scaling " + to_string(scaling.kind) + ": factor " + given_number(scaling.factor);
   if (scaling.kind == RopeScalingKind::kLlama3) {
-    words += ", low_freq_factor " + format_number(scaling.low_freq_factor) + ", high_freq_factor " +
-             format_number(scaling.high_freq_factor);
+    words += ", low_freq_factor " + given_number(scaling.low_freq_factor) + ", high_freq_factor " +
+             given_number(scaling.high_freq_factor);
   }
   if (scaling.kind == RopeScalingKind::kYarn) {
-    words += ", beta_fast " + format_number(scaling.beta_fast) + ", beta_slow " + format_number(scaling.beta_slow);
-    if (scaling.attention_factor) words += ", attention_factor " + format_number(*scaling.attention_factor);
+    words += ", beta_fast " + given_number(scaling.beta_fast) + ", beta_slow " + given_number(scaling.beta_slow);
+    if (scaling.attention_factor) words += ", attention_factor " + given_number(*scaling.attention_factor);
   }
   if (scaling.kind != RopeScalingKind::kLinear) {
     words += ", original_max_seq_len " + std::to_string(scaling.original_max_seq_len);
@@ -53,7 +59,7 @@ std::string scaling_words(const RopeScaling& scaling) {
 std::string rope_words(const RopeConfig& rope) {
   const char* pairs =
       rope.style == RopeStyle::kHalf ? "half (channel c with c + d_k/2)" : "adjacent (channels 2c, 2c+1)";
-  return pairs + (", theta " + format_number(rope.theta)) +
+  return pairs + (", theta " + given_number(rope.theta)) +
          (rope.scaling.kind == RopeScalingKind::kNone ? "" : scaling_words(rope.scaling));
 }
 
@@ -61,10 +67,10 @@ std::string rope_words(const RopeConfig& rope) {
 std::string score_words(const AttentionConfig& layer) {
   if (!layer.qk_norm && !layer.given_scale && !layer.softcap && !layer.alibi && !layer.sink) return "";
   std::vector<std::string> steps;
-  if (layer.qk_norm) steps.push_back("RMS norm of q and k (eps " + format_number(layer.qk_norm_eps) + ")");
-  steps.push_back(layer.given_scale ? "q k^T * " + format_number(*layer.given_scale) : "q k^T / sqrt(d_k)");
+  if (layer.qk_norm) steps.push_back("RMS norm of q and k (eps " + given_number(layer.qk_norm_eps) + ")");
+  steps.push_back(layer.given_scale ? "q k^T * " + given_number(*layer.given_scale) : "q k^T / sqrt(d_k)");
   if (layer.softcap) {
-    const std::string cap = format_number(*layer.softcap);
+    const std::string cap = given_number(*layer.softcap);
     steps.push_back(cap + " * tanh(s / " + cap + ")");
   }
   if (layer.alibi) steps.emplace_back("- slope * |i - j| (alibi)");

@@ -59,14 +59,13 @@ void write_steps(std::ostream& out, const std::vector<const TraceStep*>& steps, 
   out << (contiguous ? "  all contiguous\n\n" : "  * not contiguous\n\n");
 }
 
-void write_attention_bytes(std::ostream& out, const AttentionTrace& trace) {
-  const ShapeLetters letters = letters_of(trace.config);
-  const std::string shape = symbolic_shape(Step::kWeights, letters);
+/// "1.12 KiB each, 5 of them above".
+std::string attention_words(const AttentionTrace& trace) {
   const std::string count = format_count(static_cast<std::uint64_t>(trace.summary.attention_tensors));
-  out << "  " << padded(shape, 12) << "  " << format_bytes(static_cast<std::uint64_t>(trace.summary.attention_bytes))
-      << (trace.calls.size() > 1
-              ? " the largest, " + count + " of them in " + std::to_string(trace.calls.size()) + " calls\n"
-              : " each, " + count + " of them above\n");
+  return format_bytes(static_cast<std::uint64_t>(trace.summary.attention_bytes)) +
+         (trace.calls.size() > 1
+              ? " the largest, " + count + " of them in " + std::to_string(trace.calls.size()) + " calls"
+              : " each, " + count + " of them above");
 }
 
 void write_summary(std::ostream& out, const AttentionTrace& trace, bool has_backward, const TextOptions& options) {
@@ -74,17 +73,26 @@ void write_summary(std::ostream& out, const AttentionTrace& trace, bool has_back
   const auto count = [](std::int64_t number) { return format_count(static_cast<std::uint64_t>(number)); };
   const auto bytes = [](std::int64_t number) { return format_bytes(static_cast<std::uint64_t>(number)); };
 
-  out << heading("summary", options.color) << "\n  parameters    " << count(summary.parameters) << '\n'
-      << "  forward       " << count(summary.forward_flops) << " FLOPs of matrix products (a multiply-add is 2)\n";
-  if (has_backward) out << "  backward      " << count(summary.backward_flops) << " FLOPs of matrix products\n";
-  if (summary.attention_tensors > 0) write_attention_bytes(out, trace);
-  if (summary.mask_bytes > 0) out << "  causal mask   " << bytes(summary.mask_bytes) << '\n';
-  if (summary.built_mask_bytes > 0) {
-    out << "  mask          " << bytes(summary.built_mask_bytes) << " that "
-        << (trace.calls.size() > 1 ? "the largest call" : "the call") << " builds, for all heads\n";
+  std::vector<RunFact> facts = {
+      {"parameters", count(summary.parameters)},
+      {"forward", count(summary.forward_flops) + " FLOPs of matrix products (a multiply-add is 2)"}};
+  if (has_backward) facts.push_back({"backward", count(summary.backward_flops) + " FLOPs of matrix products"});
+  if (summary.attention_tensors > 0) {
+    facts.push_back({symbolic_shape(Step::kWeights, letters_of(trace.config)), attention_words(trace)});
   }
-  if (has_backward) out << "  loss          " << format_number(summary.loss, 6) << ", sum(output * dy)\n";
-  if (options.verbose) out << "  time          " << format_number(trace.seconds, 3) << " s\n";
+  if (summary.mask_bytes > 0) facts.push_back({"causal mask", bytes(summary.mask_bytes)});
+  if (summary.built_mask_bytes > 0) {
+    const std::string which = trace.calls.size() > 1 ? "the largest call" : "the call";
+    facts.push_back({"mask", bytes(summary.built_mask_bytes) + " that " + which + " builds, for all heads"});
+  }
+  if (has_backward) facts.push_back({"loss", format_number(summary.loss, 6) + ", sum(output * dy)"});
+  if (options.verbose) facts.push_back({"time", format_number(trace.seconds, 3) + " s"});
+
+  constexpr std::size_t kLeastWidth = 12;  // "(B, H, T, T)"
+  std::size_t width = kLeastWidth;
+  for (const RunFact& fact : facts) width = std::max(width, fact.name.size());
+  out << heading("summary", options.color) << "\n";
+  for (const RunFact& fact : facts) out << "  " << padded(fact.name, width) << "  " << fact.words << '\n';
 }
 
 std::vector<const TraceStep*> steps_of_call(const AttentionTrace& trace, std::int64_t call) {

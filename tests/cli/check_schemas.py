@@ -38,6 +38,14 @@ def real_records(cli, configs):
         config = str(configs / f"{name}.json")
         yield "trace", parse(run_cli(cli, "trace", config, "--json", "-", *(["--values"] if name == "text" else [])))
         yield "verify", parse(run_cli(cli, "verify", config, "--json", "-"))
+    for name in ("llama_cache", "bert_padded", "cross_attention"):
+        config = str(configs / f"{name}.json")
+        yield "trace", parse(run_cli(cli, "trace", config, "--json", "-"))
+        with tempfile.TemporaryDirectory() as folder:
+            run_cli(cli, "heatmap", config, "-o", folder)
+            yield "heatmap_index", parse((pathlib.Path(folder) / "index.json").read_bytes())
+    sdpa = run_cli(cli, "trace", str(configs / "tiny.json"), "--set", "engine=sdpa", "--json", "-")
+    yield "trace", parse(sdpa)
     tiny, encoder, missing = (str(configs / f"{name}.json") for name in ("tiny", "encoder", "no_such_config"))
     yield "verify", parse(run_cli(cli, "verify", tiny, "--json", "-", "--fault", "leak-random", "--quick", statuses=[1]))
     yield "verify", parse(run_cli(cli, "verify", tiny, "--json", "-", "--self-test"))

@@ -143,8 +143,22 @@ TEST_F(PlannedRuns, AWrongSweptValueIsTheErrorOfItsRun) {
 }
 
 TEST(RuledOutChecks, AreThoseThatFindNothingToJudge) {
-  const std::vector<std::vector<std::string>> cases = {{},      {"causal=false"}, {"T=1"},
-                                                       {"H=1"}, {"dropout=0.25"}, {"B=1"}};
+  const std::vector<std::vector<std::string>> cases = {{},
+                                                       {"causal=false"},
+                                                       {"T=1"},
+                                                       {"H=1"},
+                                                       {"dropout=0.25"},
+                                                       {"B=1"},
+                                                       {"H_kv=1"},
+                                                       {R"(rope={"style": "half"})"},
+                                                       {"window=2"},
+                                                       {"padding=left", "lengths=[5,2]"},
+                                                       {"sink=true"},
+                                                       {"softcap=2"},
+                                                       {"alibi=true"},
+                                                       {"engine=sdpa"},
+                                                       {"qkv=separate", R"(memory={"T_k": 3})"},
+                                                       {R"(cache={"prefill": 3, "steps": 2})"}};
   for (const std::vector<std::string>& set_words : cases) {
     const RunConfig config = parse_config(R"({"B": 2, "T": 5, "d_model": 8, "H": 2})", "test", "", set_words);
     for (const CheckResult& check : verify_attention(config).checks) {

@@ -89,6 +89,22 @@ TEST(Layout, AlignsTheLastQueryWithTheLastKey) {
   EXPECT_EQ(texts_of(layout.key_labels), (std::vector<std::string>{"0", "1", "2", "3", "4"}));
 }
 
+TEST(Layout, CountsQueriesOfAnotherSequenceFromZero) {
+  HeatmapOptions options;
+  options.own_query_positions = true;
+  EXPECT_EQ(texts_of(single_layout(2, 5, options).query_labels), (std::vector<std::string>{"0", "1"}));
+}
+
+TEST(Layout, NamesWhatHiddenCellsAre) {
+  HeatmapOptions options;
+  options.visible = {true, false};
+  options.hidden_name = "masked or padding";
+  const Matrix values = zeros(1, 2);
+  const HeatmapLayout layout = layout_of({{&values, ""}}, options, false);
+  ASSERT_EQ(layout.legend.size(), 1U);
+  EXPECT_EQ(layout.legend[0].text, "masked or padding");
+}
+
 TEST(Layout, CountsQueriesFromZeroWhereThereAreMoreThanKeys) {
   EXPECT_EQ(texts_of(single_layout(3, 2).query_labels), (std::vector<std::string>{"0", "1", "2"}));
 }

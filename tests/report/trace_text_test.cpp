@@ -125,5 +125,110 @@ TEST(TraceText, NamesOfTheConfigCannotMoveTheCursor) {
   EXPECT_FALSE(has(text_of(trace), "\x1b"));
 }
 
+/// P 2, then 2 calls of 1.
+AttentionTrace make_cached_trace() {
+  AttentionTrace trace = testing::make_trace();
+  trace.config.T = 4;
+  trace.config.cache = CacheConfig{2, 2, 1};
+  trace.calls = {{0, 0, 2, 0, 2, 64, ""}, {1, 2, 1, 0, 3, 96, ""}, {2, 3, 1, 0, 4, 128, ""}};
+  trace.steps.clear();
+  for (const ForwardCall& call : trace.calls) {
+    trace.steps.push_back(
+        testing::make_step("forward", "weights", "(B, H, T_q, T_k)", {1, 2, call.queries, call.keys}));
+    trace.steps.back().call = call.call;
+  }
+  trace.summary.attention_tensors = 3;
+  return trace;
+}
+
+TEST(TraceText, OfACachedRunShowsTheFirstAndTheLastCallAndALineForEachBetween) {
+  const std::string text = text_of(make_cached_trace());
+  EXPECT_TRUE(has(text, "forward call 0 in eval mode: T_q 2, T_k 2; query 0 sits at position 0, key 0 at 0\n")) << text;
+  EXPECT_TRUE(has(text,
+                  "forward call 1: a line each, --json holds every step\n"
+                  "  call  positions  T_q  T_k  kept\n"
+                  "     1          2    1    3  96 B\n"))
+      << text;
+  EXPECT_TRUE(has(text, "forward call 2 in eval mode: T_q 1, T_k 4; query 0 sits at position 3, key 0 at 0\n")) << text;
+  EXPECT_TRUE(has(text, "backward: none, a cache is for inference\n")) << text;
+  EXPECT_TRUE(has(text, "(1, 2, 1, 4)")) << text;
+  EXPECT_FALSE(has(text, "(1, 2, 1, 3)")) << text;
+  EXPECT_TRUE(has(text, "3 of them in 3 calls\n")) << text;
+}
+
+TEST(TraceText, SaysWhatTheCacheTakes) {
+  AttentionTrace trace = make_cached_trace();
+  EXPECT_TRUE(has(text_of(trace), "  cache    32 B a token (k and v), 128 B after the last call\n")) << text_of(trace);
+  trace.config.attention.given_H_kv = 1;
+  EXPECT_TRUE(has(text_of(trace),
+                  "  cache    16 B a token (k and v), 128 B after the last call; 2 times less than with "
+                  "2 key heads\n"))
+      << text_of(trace);
+  trace.config.attention.window = 3;
+  EXPECT_TRUE(has(text_of(trace), "the last 2 tokens are kept for the window")) << text_of(trace);
+}
+
+TEST(TraceText, NamesWhatTheLayerHasBeyondPlainAttention) {
+  AttentionTrace trace = testing::make_trace();
+  AttentionConfig& layer = trace.config.attention;
+  layer.d_model = 32;
+  layer.H = 8;
+  layer.given_H_kv = 2;
+  layer.rope = RopeConfig{500000.0, RopeStyle::kHalf, {RopeScalingKind::kLlama3, 8.0}};
+  layer.window = 2;
+  layer.softcap = 50.0;
+  layer.given_scale = 0.1;
+  layer.sink = true;
+  layer.qk_norm = true;
+  trace.config.padding = PaddingSide::kLeft;
+  trace.config.lengths = {2};
+  const std::string text = text_of(trace);
+  for (const char* line :
+       {"  layer    multi-head, qkv fused, no bias, causal, window 2, rope half, qk_norm, scale 0.1, softcap 50, "
+        "sink\n",
+        "  shape    B 1, T 3, d_model 32, H 8, H_kv 2, d_k 4\n",
+        "  heads    8 query heads share 2 key heads: key head 0 -> heads 0-3, 1 -> 4-7\n",
+        "  rope     half (channel c with c + d_k/2), theta 500000, scaling llama3: factor 8, low_freq_factor 1, "
+        "high_freq_factor\n           4, original_max_seq_len 8192\n",
+        "  scores   RMS norm of q and k (eps 1e-06); q k^T * 0.1; 50 * tanh(s / 50); mask; softmax with a learned "
+        "sink\n",
+        "  padding  left; tokens of each item: 2 of 3\n", "  mask     true keeps"}) {
+    EXPECT_TRUE(has(text, line)) << line << text;
+  }
+  EXPECT_LE(display_width(longest_line(text)), kTextWidth) << longest_line(text);
+}
+
+TEST(TraceText, ListsFewOfManyGroups) {
+  AttentionTrace trace = testing::make_trace();
+  trace.config.attention.d_model = 64;
+  trace.config.attention.H = 32;
+  trace.config.attention.given_H_kv = 16;
+  EXPECT_TRUE(has(text_of(trace),
+                  "key head 0 -> heads 0-1, 1 -> 2-3, 2 -> 4-5, 3 -> 6-7, 4 -> 8-9, 5 -> 10-11, 6 -> "
+                  "12-13,"))
+      << text_of(trace);
+  EXPECT_TRUE(has(text_of(trace), "..., 15 -> 30-31\n")) << text_of(trace);
+}
+
+TEST(TraceText, NamesTheBackendThatRanAndNoMapWhereThereIsNone) {
+  AttentionTrace trace = testing::make_trace();
+  trace.config.attention.engine = Engine::kSdpa;
+  trace.calls = {{0, 0, 3, 0, 3, 0, "flash"}};
+  trace.summary.attention_tensors = 0;
+  const std::string text = text_of(trace);
+  EXPECT_TRUE(has(text, "  engine   sdpa, backend flash; it shows nothing between q, k, v and context\n")) << text;
+  EXPECT_FALSE(has(text, "each, ")) << text;
+}
+
+TEST(TraceText, CallsBothLengthsByNameWithAMemory) {
+  AttentionTrace trace = testing::make_trace();
+  trace.config.memory_length = 5;
+  trace.config.attention.causal = false;
+  const std::string text = text_of(trace);
+  EXPECT_TRUE(has(text, "  shape    B 1, T_q 3, T_k 5, d_model 4, H 2, d_k 2\n")) << text;
+  EXPECT_TRUE(has(text, "of two sequences")) << text;
+  EXPECT_TRUE(has(text, "  (B, H, T_q, T_k)  72 B each")) << text;
+}
+
 }  // namespace
 }  // namespace attn

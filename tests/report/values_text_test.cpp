@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "core/text.h"
 #include "report/records.h"
@@ -14,9 +16,15 @@ namespace {
 
 using Labels = std::vector<std::vector<std::string>>;
 
-std::string values_of(const TraceStep& step, const Labels& labels = {}) {
+/// As in the trace of a run that went on after `calls`.
+std::string values_of(const TraceStep& step, const Labels& labels = {}, std::vector<ForwardCall> calls = {},
+                      std::optional<std::int64_t> memory_length = std::nullopt) {
+  AttentionTrace trace;
+  trace.token_labels = labels;
+  trace.calls = std::move(calls);
+  trace.config.memory_length = memory_length;
   std::ostringstream out;
-  write_values(out, step, labels);
+  write_values(out, step, value_places(trace, step));
   return out.str();
 }
 
@@ -110,6 +118,38 @@ TEST(Values, OfAGradientAreMarkedAsSuch) {
 
 TEST(Values, AreNothingForAStepThatCarriesNone) {
   EXPECT_EQ(values_of(testing::make_step("forward", "x", "(B, T, d_model)", {1, 3, 4})), "");
+}
+
+TEST(Values, OfALaterCallAreNamedByTheirPlaceInTheSequence) {
+  TraceStep step = testing::make_step("forward", "weights", "(B, H, T_q, T_k)", {1, 1, 2, 5});
+  step.call = 1;
+  step.values.assign(10, 0.2);
+  const ForwardCall first{0, 0, 3, 0, 3, 0, ""}, second{1, 3, 2, 0, 5, 0, ""};
+  EXPECT_EQ(values_of(step, {}, {first, second}),
+            "weights (B, H, T_q, T_k), call 1, batch 0, head 0: queries down, keys across\n"
+            "         0      1      2      3      4\n"
+            "  3  0.200  0.200  0.200  0.200  0.200\n"
+            "  4  0.200  0.200  0.200  0.200  0.200\n"
+            "\n");
+  EXPECT_NE(values_of(step, {{"a", "b", "c", "d", "e"}}, {first, second}).find("\n  d  0.200"), std::string::npos);
+}
+
+TEST(Values, OfAWindowedCacheBeginAtItsOldestKey) {
+  TraceStep step = testing::make_step("forward", "k_cached", "(B, H, T_k, d_k)", {1, 1, 2, 1});
+  step.call = 1;
+  step.values = {0.5, 1.5};
+  const std::string text = values_of(step, {{"a", "b", "c", "d"}}, {{0, 0, 3, 0, 3, 0, ""}, {1, 3, 1, 2, 2, 0, ""}});
+  EXPECT_NE(text.find("  c  0.500\n  d  1.500\n"), std::string::npos) << text;
+}
+
+TEST(Values, KeysOfAMemoryHaveNoWords) {
+  TraceStep step = testing::make_step("forward", "weights", "(B, H, T_q, T_k)", {1, 1, 1, 2});
+  step.values = {0.25, 0.75};
+  const std::string text = values_of(step, {{"word"}}, {{0, 0, 1, 0, 2, 0, ""}}, 2);
+  EXPECT_NE(text.find("            0      1\n  word  0.250  0.750\n"), std::string::npos) << text;
+  step = testing::make_step("forward", "k", "(B, H, T_k, d_k)", {1, 1, 1, 2});
+  step.values = {0.25, 0.75};
+  EXPECT_EQ(values_of(step, {{"word"}}, {{0, 0, 1, 0, 2, 0, ""}}, 2).find("word"), std::string::npos);
 }
 
 }  // namespace

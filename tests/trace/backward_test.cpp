@@ -29,8 +29,8 @@ class Backward : public ::testing::TestWithParam<std::vector<std::string>> {
 
   double loss() {
     const at::NoGradGuard no_grad;
-    const at::Tensor x = experiment_.tokens ? experiment_.embedding->forward(*experiment_.tokens) : experiment_.x;
-    return (experiment_.layer->forward(x).output * dy_).sum().item<double>();
+    const at::Tensor x = experiment_.tokens ? experiment_.embed() : experiment_.x;
+    return (experiment_.layer->forward(experiment_.input(x)).output * dy_).sum().item<double>();
   }
 
   /// The gradient in the trace, number by number, against moving each number of `tensor` up and down.
@@ -76,7 +76,13 @@ INSTANTIATE_TEST_SUITE_P(
                       std::vector<std::string>{"qkv=separate"},
                       std::vector<std::string>{"qkv=separate", "module=single-head", "H=1", "d_k=3"},
                       std::vector<std::string>{"causal=false"},
-                      std::vector<std::string>{R"(embedding={"vocab_size": 5, "positions": "learned"})"}),
+                      std::vector<std::string>{R"(embedding={"vocab_size": 5, "positions": "learned"})"},
+                      std::vector<std::string>{"H_kv=1", R"(rope={"style": "half"})", "qk_norm=true"},
+                      std::vector<std::string>{"softcap=2", "alibi=true", "sink=true", "scale=0.7"},
+                      std::vector<std::string>{"padding=left", "lengths=[3,1]", "window=2", "sink=true"},
+                      std::vector<std::string>{"padding=left", "lengths=[3,1]",
+                                               R"(embedding={"vocab_size": 5, "positions": "learned"})"},
+                      std::vector<std::string>{"qkv=separate", "causal=false", R"(memory={"T_k": 2})", "H_kv=1"}),
     [](const auto& test) { return "Config" + std::to_string(test.index); });
 
 TEST(Trace, TheGradientOfHiddenScoresIsZeroAndTheFutureGetsNone) {

@@ -200,7 +200,15 @@ INSTANTIATE_TEST_SUITE_P(Layers, Dtypes,
                                            Words{"T=1", "qkv=separate", "bias=true"},
                                            Words{"T=40", "qkv=separate", "bias=true"},
                                            Words{"H=1", "module=single-head", "qkv=separate", "bias=true"},
-                                           Words{"embedding.vocab_size=7"}),
+                                           Words{"embedding.vocab_size=7"},
+                                           Words{"H=6", "H_kv=2", "bias=true", R"(rope={"style": "half"})"},
+                                           Words{"qk_norm=true", "qkv=separate", R"(rope={"style": "half"})"},
+                                           Words{"T=1", "qk_norm=true", "H=6", "H_kv=2"},
+                                           Words{"softcap=2", "alibi=true", "sink=true", "scale=0.7"},
+                                           Words{"T=1", "sink=true", "qkv=separate", "bias=true"},
+                                           Words{"padding=left", "lengths=[5,2]", "window=2"}, Words{"engine=sdpa"},
+                                           Words{"qkv=separate", "causal=false", R"(memory={"T_k": 3})"},
+                                           Words{R"(cache={"prefill": 2, "steps": 3})"}),
                          [](const auto& test) { return "Layer" + std::to_string(test.index); });
 
 TEST(CompareTraces, PartWhereTheRunsDo) {
@@ -225,6 +233,31 @@ TEST(CompareTraces, NamesWhatOnlyOneOfThemHas) {
   EXPECT_EQ(comparison.only_b, (Words{"c_attn.weight", "c_proj.weight", "forward.qkv", "gradient.c_proj.weight",
                                       "backward.qkv", "gradient.c_attn.weight"}));
   EXPECT_EQ(std::count(comparison.only_a.begin(), comparison.only_a.end(), "forward.q_proj"), 1);
+}
+
+TEST(CompareTraces, OfACachedRunPartInTheirFirstBadCall) {
+  const Words cached = {R"(cache={"prefill": 2, "steps": 3})"};
+  std::vector a = traced(cached);
+  std::vector b = a;
+  for (KeptTensor& tensor : b) {
+    if (tensor.name == "forward.3.q" || tensor.name == "forward.2.weights") tensor.bytes[3] ^= 1;
+  }
+  EXPECT_TRUE(compare(a, a).all_identical());
+  EXPECT_EQ(compare(a, b).first_parted()->name, "forward.2.weights");
+}
+
+TEST(CompareTraces, AKeyThatIsHiddenInALaterCallOnlyPartsToo) {
+  const auto weights = [](float leak) {
+    return std::vector<KeptTensor>{tensor("forward.7.weights", {1, 1, 1, 2}, {1.0F, leak})};
+  };
+  EXPECT_EQ(find(compare(weights(0.0F), weights(1e-20F)), "forward.7.weights").beyond, 1);
+}
+
+TEST(CompareTraces, GroupedKeysHaveHeadsOfTheirOwn) {
+  const Words grouped = {"H=6", "H_kv=2"};
+  EXPECT_EQ(find(compare(traced(grouped), traced(grouped)), "forward.k").axes[1], "key head");
+  EXPECT_EQ(find(compare(traced(grouped), traced(grouped)), "forward.q").axes[1], "head");
+  EXPECT_EQ(find(compare(traced(), traced()), "forward.k").axes[1], "head");
 }
 
 // --- refusals ---
@@ -261,14 +294,30 @@ TEST(PipelineOrder, PutsForwardBeforeBackwardAndGradientsBehindTheirStep) {
   const Words order = {"c_attn.weight",
                        "forward.tokens",
                        "forward.x",
+                       "forward.memory",
+                       "forward.q",
+                       "forward.q_normed",
+                       "forward.q_rotated",
+                       "forward.k_cached",
                        "forward.scores",
+                       "forward.capped_scores",
+                       "forward.biased_scores",
                        "forward.output",
+                       "forward.1.x",
+                       "forward.1.output",
+                       "forward.2.x",
+                       "forward.10.x",
                        "backward.output",
                        "backward.projected",
                        "gradient.c_proj.weight",
                        "backward.context",
+                       "gradient.sinks",
                        "backward.masked_scores",
                        "backward.scores",
+                       "backward.k_normed",
+                       "gradient.k_norm.weight",
+                       "backward.q_normed",
+                       "gradient.q_norm.weight",
                        "backward.qkv",
                        "gradient.c_attn.weight",
                        "backward.x",
