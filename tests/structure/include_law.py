@@ -24,7 +24,8 @@ MAY_INCLUDE = {
 }
 
 # report turns records into text: of the rooms that compute it sees the records only.
-REPORT_MAY_SEE = ["trace/attention_trace.h", "trace/attention_maps.h", "trace/trace_comparison.h", "checks/check.h", "checks/check_list.h", "checks/faults/faults.h",
+REPORT_MAY_SEE = ["trace/attention_trace.h", "trace/attention_maps.h", "trace/trace_comparison.h",
+                  "trace/symbolic_shapes.h", "checks/check.h", "checks/check_list.h", "checks/faults/faults.h",
                   "render/heatmap.h"]
 COMPUTING_ROOMS = ["trace", "checks", "render"]
 
