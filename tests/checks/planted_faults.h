@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "checks/fault.h"
-#include "checks/faulty_cores.h"
+#include "checks/faults/fault.h"
+#include "checks/faults/faulty_cores.h"
 
 namespace attn {
 

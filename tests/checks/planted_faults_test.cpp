@@ -269,6 +269,138 @@ TEST(PlantedFaults, ALayerThatThrowsFailsWithItsMessage) {
   EXPECT_EQ(find(results, "causality").detail.find('\n'), std::string::npos);
 }
 
+/// H = 4 over two key heads, d_k = 4, RoPE.
+RunConfig grouped_run() {
+  RunConfig run = small_run();
+  run.attention.d_model = 16;
+  run.attention.H = 4;
+  run.attention.given_H_kv = 2;
+  run.attention.rope = RopeConfig{500000.0, RopeStyle::kHalf, {}};
+  return run;
+}
+
+TEST(PlantedFaults, TiledKeyHeadsAreNamed) {
+  const auto results = expect_failing(planted("groups-tiled"), {"gqa-map", "sdpa-forward"}, grouped_run());
+  expect_says(find(results, "gqa-map"), "key heads 0,1,0,1, expected 0,0,1,1: the key heads are tiled");
+  expect_says(find(judge(grouped_run(), planted("groups-values-tiled"), {"gqa-map"}), "gqa-map"),
+              "value heads 0,1,0,1, expected 0,0,1,1");
+}
+
+TEST(PlantedFaults, EachWrongTurnIsNamed) {
+  const struct {
+    const char* fault;
+    const char* words;
+  } cases[] = {{"rope-other-pairing", "they match style adjacent"},
+               {"rope-forgotten", "they are not turned at all"},
+               {"rope-theta-10000", "they match theta 10000, not the config's"},
+               {"rope-on-values", "v is not to be turned"}};
+  for (const auto& [fault, words] : cases) {
+    const auto results = expect_failing(planted(fault), {"rope-relative"}, grouped_run());
+    expect_says(find(results, "rope-relative"), words);
+  }
+}
+
+TEST(PlantedFaults, TurningBeforeTheNormShowsWhereTheNormHasAWeight) {
+  RunConfig run = grouped_run();
+  run.attention.qk_norm = true;
+  const LayerFactory faulty = planted("rope-before-norm");
+  const LayerFactory with_weights = [&](const RunConfig& config) {
+    const auto layer = faulty(config);
+    const at::NoGradGuard no_gradients;
+    for (const auto& item : layer->named_parameters()) {
+      if (item.key() == "q_norm.weight") item.value().copy_(at::arange(1, 5) / 2.0);
+    }
+    return layer;
+  };
+  expect_failing(with_weights, {"reference-weights"}, run);
+  const auto unseen = judge(run, faulty, {"reference-weights"});
+  EXPECT_EQ(unseen.front().status, CheckStatus::kPass) << describe(unseen);
+}
+
+TEST(PlantedFaults, AWindowOfAnotherLengthIsNamed) {
+  RunConfig run = small_run();
+  run.attention.window = 3;
+  const struct {
+    const char* fault;
+    const char* words;
+  } cases[] = {{"window-one-more",
+                "with window 3 the queries see 1,2,3,4,4,4,4 keys, expected 1,2,3,3,3,3,3: "
+                "a window of W + 1, which does not count the token itself"},
+               {"window-one-less", "a window of W - 1"},
+               {"window-forgotten", "the window is not applied"}};
+  for (const auto& [fault, words] : cases) {
+    expect_says(find(expect_failing(planted(fault), {"window", "masked-weights"}, run), "window"), words);
+  }
+}
+
+TEST(PlantedFaults, WhatACacheDoesWrongIsSeenByKvCacheAlone) {
+  RunConfig run = grouped_run();
+  run.attention.window = 3;
+  for (const char* fault : {"cache-top-left", "cache-appended-twice", "cache-last-key-lost", "cache-stale-after-reset",
+                            "cache-drops-one-too-many", "cache-forgets-window", "rope-offset-forgotten"}) {
+    SCOPED_TRACE(fault);
+    expect_failing_alone(planted(fault), "kv-cache", run);
+  }
+}
+
+TEST(PlantedFaults, PaddingThatIsNotHiddenIsCaught) {
+  RunConfig run = small_run();
+  run.attention.causal = false;
+  run.padding = PaddingSide::kRight;
+  run.lengths = {7, 4};
+  for (const char* fault : {"padding-forgotten", "padding-of-neighbour", "padding-other-side"}) {
+    SCOPED_TRACE(fault);
+    const auto results = expect_failing(planted(fault), {"masked-weights", "padding"}, run);
+    expect_says(find(results, "padding"), "other numbers in the padding move output");
+  }
+}
+
+TEST(PlantedFaults, PaddingAlongTheQueriesIsCaught) {
+  RunConfig run = small_run();
+  run.padding = PaddingSide::kRight;
+  run.lengths = {7, 4};
+  expect_failing(planted("padding-along-queries"), {"masked-weights", "reference-forward"}, run);
+}
+
+TEST(PlantedFaults, RowsWithoutAKeyMustStayEmpty) {
+  RunConfig run = small_run();
+  run.padding = PaddingSide::kLeft;
+  run.lengths = {7, 4};
+  expect_failing(planted("empty-rows-uniform"), {"masked-weights", "padding"}, run);
+  expect_failing(planted("empty-rows-nan"), {"finite", "padding"}, run);
+}
+
+TEST(PlantedFaults, AMaskOfOnesOwnThatReplacesTheCausalOneIsCaught) {
+  RunConfig run = small_run();
+  run.attention.mask = DocumentMask{{3}};
+  expect_failing(planted("own-mask-replaces-causal"), {"masked-weights", "causality", "effective-mask"}, run);
+}
+
+TEST(PlantedFaults, FaultsOfTheMaskAreCaughtWithTheEngineSdpa) {
+  RunConfig run = small_run();
+  run.attention.engine = Engine::kSdpa;
+  run.attention.window = 4;
+  for (const char* fault : {"mask-leaks-one-key", "window-one-more", "window-not-causal"}) {
+    SCOPED_TRACE(fault);
+    const auto results = judge(run, planted(fault));
+    EXPECT_EQ(find(results, "masked-weights").status, CheckStatus::kNotApplicable);
+    EXPECT_EQ(find(results, "effective-mask").status, CheckStatus::kFail) << describe(results);
+  }
+}
+
+TEST(PlantedFaults, ASinkThatTakesNoShareIsNamed) {
+  RunConfig run = small_run();
+  run.attention.sink = true;
+  const auto results = expect_failing(planted("sink-dropped"), {"sink", "row-sums", "reference-weights"}, run);
+  expect_says(find(results, "sink"), "every row gives 1 to its keys: the sink takes no share");
+}
+
+TEST(PlantedFaults, ACapAfterTheMaskShowsHiddenKeys) {
+  RunConfig run = small_run();
+  run.attention.softcap = 30.0;
+  expect_failing(planted("softcap-after-mask"), {"masked-weights"}, run);
+}
+
 TEST(PlantedFaults, AreCaughtInEveryPrecision) {
   for (const Dtype dtype : {Dtype::kFloat64, Dtype::kBFloat16, Dtype::kFloat16}) {
     RunConfig run = small_run();

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "checks/faults.h"
+#include "checks/faults/faults.h"
 #include "core/text.h"
 
 namespace attn {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "checks/check_test_support.h"
-#include "checks/faults.h"
+#include "checks/faults/faults.h"
 #include "checks/self_test_support.h"
 #include "config/config_file.h"
 
@@ -40,6 +40,27 @@ TEST(SelfTest, CatchesEveryFaultWithoutAMask) {
 TEST(SelfTest, CatchesEveryFaultThatOneTokenCanShow) {
   const SelfTestResult result = self_test_of("configs/tiny.json", {"T=1", "B=1", "dropout=0.25", "bias=true"});
   EXPECT_TRUE(result.passed()) << describe(result);
+}
+
+TEST(SelfTest, CatchesEveryFaultOfWhatModelsHave) {
+  const std::vector<std::vector<std::string>> configs{
+      // Llama, Mistral, Qwen3, Gemma 2, gpt-oss, BLOOM, BERT, an encoder and a decoder.
+      {"H=4", "H_kv=2", "d_k=4", "T=9", R"(rope={"style":"half","theta":500000})", "qkv=separate"},
+      {"H=4", "H_kv=2", "d_k=4", "T=12", R"(rope={"style":"half"})", "window=4", "padding=left", "lengths=[12,7]"},
+      {"H=4", "H_kv=2", "d_k=4", R"(rope={"style":"adjacent","theta":1000})", "qk_norm=true", "qkv=separate"},
+      {"H=4", "d_k=4", "T=10", "softcap=5", "scale=0.3", "window=3", R"(rope={"style":"half"})"},
+      {"H=4", "H_kv=1", "d_k=4", "sink=true", "window=3", R"(rope={"style":"half"})"},
+      {"H=3", "d_k=4", "d_model=12", "alibi=true", "padding=right", "lengths=[3,8]"},
+      {"H=2", "d_k=3", "causal=false", "padding=right", "lengths=[8,5]", "bias=true"},
+      {"H=2", "d_k=4", "qkv=separate", "causal=false", R"(memory={"T_k":5})", "padding=right", "lengths=[5,3]"},
+      {"H=4", "H_kv=2", "d_k=4", "engine=sdpa", R"(rope={"style":"half"})", "window=3", "alibi=true"},
+      {"H=2", "d_k=4", R"(mask={"kind":"document","lengths":[3,4]})"},
+      {"H=2", "d_k=4", "causal=false", R"(mask={"kind":"prefix","length":3})"},
+  };
+  for (const std::vector<std::string>& words : configs) {
+    const SelfTestResult result = self_test_of("configs/tiny.json", words);
+    EXPECT_TRUE(result.passed()) << ::testing::PrintToString(words) << "\n" << describe(result);
+  }
 }
 
 TEST(SelfTest, SaysOfEachFaultWhatCaughtItAndHowLargeItWas) {

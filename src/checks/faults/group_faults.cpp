@@ -12,11 +12,11 @@ using Serving = at::Tensor (*)(const at::Tensor& keys, const at::Tensor& like);
 
 /// Query head h uses key head h mod H_kv.
 at::Tensor tiled(const at::Tensor& keys, const at::Tensor& like) {
-  return keys.repeat({1, like.size(1) / keys.size(1), 1, 1});
+  return like.dim() == 4 ? keys.repeat({1, like.size(1) / keys.size(1), 1, 1}) : keys;
 }
 
 at::Tensor of_neighbour(const at::Tensor& keys, const at::Tensor& like) {
-  return for_every_query_head(keys.roll({1}, {1}), like);
+  return like.dim() == 4 ? for_every_query_head(keys.roll({1}, {1}), like) : keys;
 }
 
 struct ServedOtherwise : AttentionCore {
@@ -50,7 +50,7 @@ std::vector<FaultEntry> group_faults() {
        {needs_groups, needs_visible_key},
        core_fault<ServedOtherwise>(for_every_query_head, tiled)},
       {{"groups-of-neighbour", "every group uses the key head of the group before", seen},
-       {needs_groups, needs_visible_key},
+       {needs_two_key_heads, needs_visible_key},
        core_fault<ServedOtherwise>(of_neighbour, of_neighbour)},
   };
 }

@@ -79,23 +79,21 @@ std::string needs_empty_row(const RunConfig& run) {
 }  // namespace
 
 std::vector<FaultEntry> padding_faults() {
-  const std::vector<std::string> seen{"masked-weights", "padding"};
+  const std::vector<std::string> seen{"masked-weights"};
   return {
       ruled_fault({"padding-forgotten", "padding is not hidden", seen}, {needs_padding}, forgotten),
-      ruled_fault({"padding-along-queries", "padding hides queries instead of keys", {"masked-weights"}},
-                  {needs_padding}, along_the_queries),
-      {{"padding-of-neighbour", "every item has the padding of the one before", {"masked-weights"}},
+      ruled_fault({"padding-along-queries", "padding hides queries instead of keys", seen}, {needs_padding},
+                  along_the_queries),
+      {{"padding-of-neighbour", "every item has the padding of the one before", seen},
        {needs_padding, needs_unlike_neighbours},
        layer_fault<OfNeighbour>()},
-      {{"padding-other-side", "padding is taken to be on the other side", {"masked-weights"}},
+      {{"padding-other-side", "padding is taken to be on the other side", seen},
        {needs_padding, needs_unlike_sides},
        layer_fault<OtherSide>()},
-      {{"empty-rows-uniform",
-        "a query that may look at no key looks at all alike",
-        {"masked-weights", "reference-forward"}},
+      {{"empty-rows-uniform", "a query that may look at no key looks at all alike", {"masked-weights", "padding"}},
        {needs_empty_row},
        core_fault<EmptyRows>(false)},
-      {{"empty-rows-nan", "a query that may look at no key gets NaN", {"finite", "reference-forward"}},
+      {{"empty-rows-nan", "a query that may look at no key gets NaN", {"finite", "padding"}},
        {needs_empty_row},
        core_fault<EmptyRows>(true)},
   };

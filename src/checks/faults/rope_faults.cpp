@@ -196,16 +196,19 @@ std::string needs_order_of_norm(const RunConfig& run) {
 }  // namespace
 
 std::vector<FaultEntry> rope_faults() {
-  const std::vector<std::string> seen{"reference-weights"};
+  const std::vector<std::string> seen{"reference-weights"};  // small ones vanish in a coarse format
+  const std::vector<std::string> seen_at_once{"rope-relative", "reference-weights"};
   return {
       {{"rope-on-values", "values are turned too", {"rope-relative", "reference-forward"}},
        {needs_rope, needs_later_keys},
        layer_fault<ValuesToo>()},
-      {{"rope-on-queries-alone", "queries are turned, keys are not", {"rope-relative", "reference-weights"}},
+      {{"rope-on-queries-alone", "queries are turned, keys are not", seen_at_once},
        {needs_rope, needs_later_keys_to_compare},
        layer_fault<QueriesAlone>()},
-      {{"rope-forgotten", "nothing is turned", seen}, {needs_rope, needs_turned_scores}, layer_fault<Forgotten>()},
-      {{"rope-other-pairing", "the channels of a pair are those of the other style", seen},
+      {{"rope-forgotten", "nothing is turned", seen_at_once},
+       {needs_rope, needs_turned_scores},
+       layer_fault<Forgotten>()},
+      {{"rope-other-pairing", "the channels of a pair are those of the other style", seen_at_once},
        {needs_rope, needs_two_pairs, needs_two_places},
        layer_fault<OtherPairing>()},
       {{"rope-theta-10000", "theta is 10000, whatever the config says", seen},
@@ -217,7 +220,7 @@ std::vector<FaultEntry> rope_faults() {
       {{"rope-table-in-bfloat16", "cos and sin are rounded to bfloat16", seen},
        {needs_rope, needs_later_places},
        layer_fault<CoarseTable>()},
-      {{"rope-keys-shifted", "keys are turned as if each came one position later", seen},
+      {{"rope-keys-shifted", "keys are turned as if each came one position later", seen_at_once},
        {needs_rope, needs_competing_keys},
        layer_fault<KeysShifted>()},
       {{"rope-before-norm", "queries and keys are turned first and normed afterwards", seen},

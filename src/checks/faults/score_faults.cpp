@@ -139,7 +139,6 @@ std::string needs_two_distances(const RunConfig& run) {
 
 std::vector<FaultEntry> score_faults() {
   const std::vector<std::string> seen{"reference-weights", "sdpa-forward"};
-  const std::vector<std::string> sink_seen{"sink", "reference-weights"};
   return {
       {{"qk-norm-forgotten", "queries and keys are not normed", {"finite", "reference-weights"}},
        {needs_qk_norm, needs_competing_keys},
@@ -173,13 +172,13 @@ std::vector<FaultEntry> score_faults() {
       {{"alibi-twice", "the bias of the distance is added twice", seen},
        {needs_alibi, needs_two_distances},
        core_fault<OtherBias>([](const at::Tensor& bias) { return bias * 2; })},
-      {{"sink-dropped", "the sink takes no share", sink_seen},
+      {{"sink-dropped", "the sink takes no share", {"sink", "reference-weights"}},
        {needs_sink, needs_visible_key},
        other_sink([](const at::Tensor&, double) { return at::Tensor(); })},
-      {{"sink-of-first-head", "all heads have the sink of the first", sink_seen},
+      {{"sink-of-first-head", "all heads have the sink of the first", {"reference-weights"}},
        {needs_sink, needs_two_heads, needs_visible_key},
        other_sink([](const at::Tensor& sink, double) { return sink.narrow(0, 0, 1).expand_as(sink); })},
-      {{"sink-scaled", "the sink is scaled as if it were a dot product", sink_seen},
+      {{"sink-scaled", "the sink is scaled as if it were a dot product", {"reference-weights"}},
        {needs_sink, needs_scale_beside_1, needs_visible_key},
        other_sink([](const at::Tensor& sink, double scale) { return sink * scale; })},
   };
