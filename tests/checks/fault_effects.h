@@ -17,7 +17,7 @@ namespace attn {
 inline std::vector<at::Tensor> pieces_of(MultiHeadAttentionImpl& layer, const RunConfig& run,
                                          const AttentionInput& input) {
   std::vector<at::Tensor> outputs;
-  if (!run.attention.causal || input.memory.defined()) return outputs;
+  if (!run.attention.causal || input.memory.defined() || run.T == 1) return outputs;
   const at::NoGradGuard no_gradients;
   const std::unique_ptr<KeyValueCache> cache = layer.make_cache();
   for (int round = 0; round < 2; ++round) {

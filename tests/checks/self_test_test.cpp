@@ -44,18 +44,13 @@ TEST(SelfTest, CatchesEveryFaultThatOneTokenCanShow) {
 
 TEST(SelfTest, CatchesEveryFaultOfWhatModelsHave) {
   const std::vector<std::vector<std::string>> configs{
-      // Llama, Mistral, Qwen3, Gemma 2, gpt-oss, BLOOM, BERT, an encoder and a decoder.
-      {"H=4", "H_kv=2", "d_k=4", "T=9", R"(rope={"style":"half","theta":500000})", "qkv=separate"},
-      {"H=4", "H_kv=2", "d_k=4", "T=12", R"(rope={"style":"half"})", "window=4", "padding=left", "lengths=[12,7]"},
-      {"H=4", "H_kv=2", "d_k=4", R"(rope={"style":"adjacent","theta":1000})", "qk_norm=true", "qkv=separate"},
-      {"H=4", "d_k=4", "T=10", "softcap=5", "scale=0.3", "window=3", R"(rope={"style":"half"})"},
-      {"H=4", "H_kv=1", "d_k=4", "sink=true", "window=3", R"(rope={"style":"half"})"},
+      // As in Mistral, Qwen3, gpt-oss, BLOOM; with the engine sdpa; several documents. More in slow/kill_rate_test.cpp.
+      {"H=4", "H_kv=2", "d_k=4", R"(rope={"style":"half","theta":500})", "window=4", "padding=left", "lengths=[8,5]"},
+      {"H=2", "d_k=4", R"(rope={"style":"adjacent","theta":1000})", "qk_norm=true", "qkv=separate", "scale=0.3"},
+      {"H=4", "H_kv=1", "d_k=4", "sink=true", "window=3", "softcap=5"},
       {"H=3", "d_k=4", "d_model=12", "alibi=true", "padding=right", "lengths=[3,8]"},
-      {"H=2", "d_k=3", "causal=false", "padding=right", "lengths=[8,5]", "bias=true"},
-      {"H=2", "d_k=4", "qkv=separate", "causal=false", R"(memory={"T_k":5})", "padding=right", "lengths=[5,3]"},
-      {"H=4", "H_kv=2", "d_k=4", "engine=sdpa", R"(rope={"style":"half"})", "window=3", "alibi=true"},
+      {"H=4", "H_kv=2", "d_k=4", "engine=sdpa", R"(rope={"style":"half"})", "window=3"},
       {"H=2", "d_k=4", R"(mask={"kind":"document","lengths":[3,4]})"},
-      {"H=2", "d_k=4", "causal=false", R"(mask={"kind":"prefix","length":3})"},
   };
   for (const std::vector<std::string>& words : configs) {
     const SelfTestResult result = self_test_of("configs/tiny.json", words);
