@@ -107,22 +107,21 @@ CheckResult check_kv_cache(CheckContext& context) {
   const std::vector<Plan> plans = make_plans(context);
   if (plans.empty()) return not_applicable("T is 1: there is no second call");
   const at::NoGradGuard no_gradients;
+  const auto first_pieces = context.subject().forward_in_pieces(context.input(), plans.front().lengths);
+  if (!first_pieces.has_value()) return not_applicable("the layer keeps no keys and values between calls");
   const at::Tensor whole = context.subject().forward(context.input());
   const ErrorBudget own = context.output_budget();
   const ErrorBudget limit{2.0 * own.max_abs, "twice the output's rounding: " + own.why};
   Findings findings("largest difference from one run");
-  at::Tensor first_run;
   std::size_t calls = 0;
   for (const Plan& plan : plans) {
-    const auto pieces = context.subject().forward_in_pieces(context.input(), plan.lengths);
-    if (!pieces.has_value()) return not_applicable("the layer keeps no keys and values between calls");
-    judge_outputs(findings, plan, *pieces, whole, limit);
-    judge_size(context, findings, plan, *pieces);
-    if (!first_run.defined()) first_run = joined(*pieces);
-    calls += pieces->size();
+    const auto pieces = context.subject().forward_in_pieces(context.input(), plan.lengths).value();
+    judge_outputs(findings, plan, pieces, whole, limit);
+    judge_size(context, findings, plan, pieces);
+    calls += pieces.size();
   }
   const at::Tensor again = joined(context.subject().forward_in_pieces(context.input(), plans.front().lengths).value());
-  const Comparison repeated = compare_bits(again, first_run, "an emptied cache is a new one", kTokenAxes);
+  const Comparison repeated = compare_bits(again, joined(*first_pieces), "an emptied cache is a new one", kTokenAxes);
   findings.add_support("a second run", repeated);
   if (repeated.wrong > 0 && repeated.non_finite == 0) {
     findings.fail("the same run once more, with the cache emptied, gives another output at " + repeated.where_first +
