@@ -13,13 +13,16 @@
 namespace attn {
 namespace {
 
-/// Longer than the window, where the layer and the time allow it: a window that hides nothing says little.
+/// A little longer than the window, where the layer and the time allow it: a window that hides nothing says little, and
+/// one that hides almost everything says no more.
 std::int64_t telling_length(CheckContext& context) {
   constexpr double kBudget = 1e10;  // multiply-adds of one reading; there are as many as T / d_k
+  constexpr std::int64_t kEnough = 64;
   const AttentionConfig& config = context.config();
   const bool has_rows = config.mask.has_value() && std::holds_alternative<RowsMask>(*config.mask);
   const std::int64_t wanted = *config.window + 2;
-  if (has_rows || context.T() >= wanted || wanted > config.max_seq_len) return context.T();
+  if (context.T() >= wanted) return std::min(context.T(), std::max(wanted, kEnough));
+  if (has_rows || wanted > config.max_seq_len) return context.T();
   const std::int64_t length =
       affordable_length(config, context.T(), wanted, context.budget(kBudget), context.x().element_size());
   return length == wanted ? wanted : context.T();
