@@ -14,8 +14,9 @@ void add_config_command(CommandLine& line) {
   auto options = std::make_shared<ConfigCommandOptions>();
   Command& command = line.add_command(
       "config", {"print what a config means, with every default filled in; or a first one to begin with",
-                 "The output is itself a valid config, with absolute paths. Nothing is run. A model's own config.json "
-                 "is read too, by its model_type: notes say what was taken from which of its keys.",
+                 "The output is itself a valid config, with absolute paths. Nothing is run.\n"
+                 "A model's own config.json is read too, by its model_type: notes say what was taken from which of\n"
+                 "its keys.",
                  {"attn-cli config configs/tiny.json",
                   "attn-cli config configs/tiny.json --set T=32 --set dtype=float64 > effective.json",
                   "attn-cli config path/to/config.json --set B=1 --set T=16 --set layer=3",

@@ -14,8 +14,8 @@ namespace attn {
 struct HeatmapFile {
   std::string file;  ///< name within the folder.
   std::int64_t batch = 0;
-  std::vector<std::int64_t> heads;      ///< one, or those of an overview.
-  std::vector<std::int64_t> key_heads;  ///< whose keys each of them uses.
+  std::vector<std::int64_t> heads;        ///< one, or those of an overview.
+  std::vector<std::int64_t> key_heads{};  ///< whose keys each of them uses.
   bool overview = false;
   double scale_low = 0.0;  ///< the numbers at the ends of the colour bar.
   double scale_high = 1.0;

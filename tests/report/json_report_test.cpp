@@ -135,19 +135,36 @@ TEST(Json, OfASelfTestSaysWhatBecameOfEachFault) {
                                      {"false_alarms", 0}}));
 }
 
+TEST(Json, OfATraceListsItsCalls) {
+  AttentionTrace trace = testing::make_trace();
+  trace.calls = {{0, 0, 2, 0, 2, 64, ""}, {1, 2, 1, 1, 2, 96, "flash"}};
+  const json record = json::parse(to_json_text(trace));
+  EXPECT_EQ(record["calls"][0]["backend"], nullptr);
+  EXPECT_EQ(record["calls"][1], json({{"call", 1},
+                                      {"first_query", 2},
+                                      {"queries", 1},
+                                      {"first_key", 1},
+                                      {"keys", 2},
+                                      {"cache_bytes", 96},
+                                      {"backend", "flash"}}));
+}
+
 TEST(Json, OfPicturesSaysWhatEachFileShows) {
   HeatmapIndex index;
   index.config = testing::small_config();
   index.step = "weights";
   index.rows = index.cols = 3;
+  index.padded_keys = {{2}, {}};
   index.files = {{.file = "weights_b0.png", .heads = {0, 1}, .overview = true},
-                 {.file = "weights_b0_h1.png", .heads = {1}, .cells = HeatmapFile::Cells{10, 20, 8}}};
+                 {.file = "weights_b0_h1.png", .heads = {1}, .key_heads = {0}, .cells = HeatmapFile::Cells{10, 20, 8}}};
   const json record = json::parse(to_json_text(index));
   EXPECT_EQ(record["step"], "weights");
   EXPECT_EQ(record["rows"], json({{"count", 3}, {"meaning", "queries"}}));
   EXPECT_EQ(record["files"][0]["shows"], "overview");
   EXPECT_FALSE(record["files"][0].contains("cells"));
   EXPECT_EQ(record["files"][1]["heads"], json({1}));
+  EXPECT_EQ(record["files"][1]["key_heads"], json({0}));
+  EXPECT_EQ(record["padded_keys"], json::parse("[[2], []]"));
   EXPECT_EQ(record["files"][1]["cells"], json({{"x", 10}, {"y", 20}, {"size", 8}}));
   EXPECT_EQ(record["files"][1]["scale"], json({{"low", 0.0}, {"high", 1.0}}));
 }

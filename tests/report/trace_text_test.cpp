@@ -174,7 +174,10 @@ TEST(TraceText, NamesWhatTheLayerHasBeyondPlainAttention) {
   layer.d_model = 32;
   layer.H = 8;
   layer.given_H_kv = 2;
-  layer.rope = RopeConfig{500000.0, RopeStyle::kHalf, {RopeScalingKind::kLlama3, 8.0}};
+  layer.rope = RopeConfig();
+  layer.rope->theta = 500000.0;
+  layer.rope->scaling.kind = RopeScalingKind::kLlama3;
+  layer.rope->scaling.factor = 8.0;
   layer.window = 2;
   layer.softcap = 50.0;
   layer.given_scale = 0.1;
