@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-constexpr std::int64_t kMostGroups = 8;  ///< listed one by one.
+constexpr std::int64_t kMostGroups = 4;  ///< listed one by one.
 constexpr std::size_t kMostLengths = 16;
 
 /// Of a config's number, which is seldom long: 100000, not 1e+05.

@@ -1,31 +1,17 @@
 // verify stays within the memory that it says it needs.
 #include <ATen/ATen.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
-
-#include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "checks/check_test_support.h"
+#include "config/config_file.h"
 #include "experiment/memory_estimate.h"
+#include "support/peak_memory.h"
 
 namespace attn {
 namespace {
 
-/// Bytes of tensors alive on this thread, and the most that they ever were.
-class PeakMemory : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void*, int64_t change, size_t, size_t, c10::Device) override {
-    alive_ += change;
-    peak_ = std::max(peak_, alive_);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-  std::uint64_t peak() const { return static_cast<std::uint64_t>(peak_); }
-
- private:
-  std::int64_t alive_ = 0, peak_ = 0;
-};
+using test::PeakMemory;
 
 std::uint64_t peak_of(const RunConfig& run) {
   const auto memory = std::make_shared<PeakMemory>();
@@ -66,6 +52,21 @@ TEST(Verify, StaysWithinTheMemoryThatItEstimates) {
     RunConfig least = run;
     least.B = least.T = least.attention.H = least.attention.d_model = 1;
     EXPECT_GE(peak * 20, estimate - estimate_memory(least, Purpose::kVerify).bytes);
+  }
+}
+
+TEST(Verify, StaysWithinTheMemoryThatItEstimatesWithEveryFeature) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"H_kv=2", R"(rope={"style": "half"})", "qk_norm=true", "dtype=bfloat16"},
+           {"softcap=5", "alibi=true", "sink=true"},
+           {"window=8", "padding=left", "lengths=[40,20]", R"(mask={"kind": "dilated", "stride": 2})"},
+           {"qkv=separate", R"(memory={"T_k": 60})", "H_kv=1", "dtype=bfloat16"},
+           {R"(cache={"prefill": 20, "steps": 10, "chunk": 2})", "window=5"},
+           {"engine=sdpa"}}) {
+    std::vector<std::string> all = {"B=2", "T=40", "d_model=32", "H=8", "max_seq_len=128"};
+    all.insert(all.end(), words.begin(), words.end());
+    const RunConfig run = parse_config("{}", "test", ".", all);
+    EXPECT_LE(peak_of(run), estimate_memory(run, Purpose::kVerify).bytes) << words[0];
   }
 }
 

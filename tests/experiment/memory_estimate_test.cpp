@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 
@@ -34,6 +35,50 @@ std::string refusal(const RunConfig& config, std::optional<std::uint64_t> limit)
 TEST(MemoryEstimate, CountsOneAttentionTensorByHand) {
   EXPECT_EQ(estimate_memory(config_of(2, 4, 8), Purpose::kTrace).attention_bytes, 2U * 4 * 8 * 8 * 4);
   EXPECT_EQ(estimate_memory(config_of(2, 4, 8), Purpose::kTrace).mask_bytes, 1024U * 1024);
+}
+
+TEST(MemoryEstimate, CountsTheKeysOfAMemoryByHand) {
+  RunConfig config = config_of(2, 4, 8);
+  config.memory_length = 5;
+  config.attention.causal = false;
+  EXPECT_EQ(estimate_memory(config, Purpose::kTrace).attention_bytes, 2U * 4 * 8 * 5 * 4);
+  EXPECT_EQ(estimate_memory(config, Purpose::kTrace).mask_bytes, 0U);
+}
+
+TEST(MemoryEstimate, OfACachedRunIsThatOfItsLargestCall) {
+  RunConfig config = config_of(1, 4, 64);
+  const std::uint64_t whole = estimate_memory(config, Purpose::kTrace).bytes;
+  config.cache = CacheConfig{8, 56, 1};
+  EXPECT_EQ(estimate_memory(config, Purpose::kTrace).attention_bytes, 4U * 8 * 8 * 4);
+  EXPECT_LT(estimate_memory(config, Purpose::kTrace).bytes, whole);
+  config.cache = CacheConfig{4, 3, 20};
+  EXPECT_EQ(estimate_memory(config, Purpose::kTrace).attention_bytes, 4U * 20 * 64 * 4);
+  EXPECT_GT(estimate_memory(config, Purpose::kSavedTrace).bytes, estimate_memory(config, Purpose::kTrace).bytes);
+}
+
+TEST(MemoryEstimate, EveryFeatureCosts) {
+  const RunConfig plain = config_of(2, 4, 32);
+  std::vector<RunConfig> dearer(7, plain);
+  dearer[0].attention.softcap = 5.0;
+  dearer[1].attention.alibi = true;
+  dearer[2].attention.sink = true;
+  dearer[3].attention.qk_norm = true;
+  dearer[4].attention.rope = RopeConfig();
+  dearer[5].attention.window = 4;
+  dearer[6].padding = PaddingSide::kLeft;
+  for (std::size_t index = 0; index < dearer.size(); ++index) {
+    for (const Purpose purpose : {Purpose::kTrace, Purpose::kSavedTrace, Purpose::kVerify, Purpose::kHeatmap}) {
+      EXPECT_GT(estimate_memory(dearer[index], purpose).bytes, estimate_memory(plain, purpose).bytes) << index;
+    }
+  }
+}
+
+TEST(MemoryEstimate, NamesBothLengthsOfAMemory) {
+  RunConfig config = config_of(1, 2, 8);
+  config.memory_length = 9;
+  const std::string text = refusal(config, 1);
+  EXPECT_NE(text.find("big.json: B 1, H 2, T_q 8, T_k 9 need about "), std::string::npos) << text;
+  EXPECT_NE(text.find("for each (B, H, T_q, T_k) tensor"), std::string::npos) << text;
 }
 
 TEST(MemoryEstimate, SaturatesInsteadOfOverflowing) {

@@ -1,6 +1,9 @@
 // Configs and look-ups that the tests of this room share.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -42,6 +45,33 @@ inline std::vector<std::string> names_of(const AttentionTrace& trace, std::strin
     if (step.pass == pass || (pass.empty() && step.pass != "forward")) names.push_back(step.name);
   }
   return names;
+}
+
+/// "(B, T, 3*H*d_k)" with the config's numbers. A call of a cached run has its own T_q and T_k.
+inline std::vector<std::int64_t> evaluate(std::string symbolic, const RunConfig& config, const ForwardCall& call) {
+  const std::int64_t groups = config.attention.H + 2 * config.attention.H_kv();
+  if (const std::size_t at = symbolic.find("(H + 2*H_kv)"); at != std::string::npos) symbolic.replace(at, 12, "Hs");
+  std::map<std::string, std::int64_t> letters = {{"B", config.B},
+                                                 {"T", config.T},
+                                                 {"T_q", call.queries},
+                                                 {"T_k", call.keys},
+                                                 {"H_kv", config.attention.H_kv()},
+                                                 {"Hs", groups},
+                                                 {"d_model", config.attention.d_model},
+                                                 {"H", config.attention.H},
+                                                 {"d_k", config.attention.d_k()},
+                                                 {"max_seq_len", config.attention.max_seq_len},
+                                                 {"3", 3}};
+  if (config.embedding) letters["vocab_size"] = config.embedding->vocab_size;
+  std::vector<std::int64_t> shape;
+  std::istringstream axes(symbolic.substr(1, symbolic.size() - 2));
+  for (std::string axis; std::getline(axes >> std::ws, axis, ',');) {
+    std::int64_t size = 1;
+    std::istringstream factors(axis);
+    for (std::string factor; std::getline(factors, factor, '*');) size *= letters.at(factor);
+    shape.push_back(size);
+  }
+  return shape;
 }
 
 }  // namespace attn::test
