@@ -36,22 +36,28 @@ std::string named(const std::vector<std::int64_t>& numbers, const std::string& n
   return noun + (numbers.size() == 1 ? " " : "s ") + as_ranges(numbers);
 }
 
-std::string own_mask_words(const RowsMask& mask) {
+std::string own_mask_words(const RowsMask& mask, std::int64_t /*T*/) {
   return mask.file ? "own mask " + printable(mask.name) + " of " + printable(mask.file->filename().string())
                    : "own mask in rows";
 }
-std::string own_mask_words(const PrefixMask& mask) {
+std::string own_mask_words(const PrefixMask& mask, std::int64_t /*T*/) {
   return "prefix " + std::to_string(mask.length) + " (they see each other, later ones see what is before them)";
 }
-std::string own_mask_words(const DocumentMask& mask) {
+std::string own_mask_words(const DocumentMask& mask, std::int64_t T) {
   std::vector<std::string> lengths;
-  for (const std::int64_t length : mask.lengths) lengths.push_back(std::to_string(length));
-  return "documents of " + join(lengths) + " (each sees itself only)";
+  std::int64_t after = T;  // tokens that no document of the list has
+  for (const std::int64_t length : mask.lengths) {
+    lengths.push_back(std::to_string(length));
+    after -= length;
+  }
+  std::string rest;
+  if (after > 0) rest = ", and the " + counted(static_cast<std::size_t>(after), "token") + " after them as one more";
+  return "documents of " + join(lengths) + rest + " (each sees itself only)";
 }
-std::string own_mask_words(const DilatedMask& mask) {
+std::string own_mask_words(const DilatedMask& mask, std::int64_t /*T*/) {
   return "dilated (every " + std::to_string(mask.stride) + ". key, counted from itself)";
 }
-std::string own_mask_words(const BidirectionalMask&) { return "bidirectional"; }
+std::string own_mask_words(const BidirectionalMask&, std::int64_t /*T*/) { return "bidirectional"; }
 
 std::string combination(const RunConfig& config) {
   const AttentionConfig& layer = config.attention;
@@ -63,7 +69,7 @@ std::string combination(const RunConfig& config) {
                     (layer.causal ? " (counts itself)" : " (to each side, counts itself)"));
   }
   if (layer.mask) {
-    parts.push_back(std::visit([](const auto& mask) { return own_mask_words(mask); }, *layer.mask));
+    parts.push_back(std::visit([&config](const auto& mask) { return own_mask_words(mask, config.T); }, *layer.mask));
   }
   if (parts.empty()) return "mask: none, every query sees every key";
   return "mask: true keeps (the query may look); " + join(parts, " AND ");
@@ -76,9 +82,14 @@ void tell_places(const RunConfig& config, std::vector<std::string>& lines) {
   }
   if (!config.cache) return;
   const CacheConfig& cache = *config.cache;
+  // With a window the cache forgets keys, and the first one that it has is no longer that of position 0.
+  const std::int64_t old_keys = std::min(cache.prefill, config.attention.window.value_or(cache.prefill + 1) - 1);
+  const std::int64_t first_key = cache.prefill - old_keys;
   lines.push_back("with the cache, call 1 has " + std::to_string(cache.chunk) +
-                  (cache.chunk == 1 ? " query and " : " queries and ") + std::to_string(cache.prefill + cache.chunk) +
-                  " keys, " + alignment_words(cache.chunk, cache.prefill + cache.chunk) +
+                  (cache.chunk == 1 ? " query and " : " queries and ") +
+                  counted(static_cast<std::size_t>(old_keys + cache.chunk), "key") +
+                  ", bottom-right aligned: query 0 sits at position " + std::to_string(cache.prefill) +
+                  (first_key > 0 ? ", key 0 at " + std::to_string(first_key) : "") +
                   (cache.steps > 1 ? "; each further call " + std::to_string(cache.chunk) + " on" : ""));
 }
 

@@ -72,9 +72,11 @@ TEST(MaskWords, KnowTheOtherMasks) {
       (Lines{"mask: true keeps (the query may look); prefix 2 (they see each other, later ones see what is before "
              "them)",
              "visible keys a row: 2, 2, 3, 4"}));
-  EXPECT_EQ(words(1, 5, R"("mask": {"kind": "document", "lengths": [2, 1]})"),
-            (Lines{"mask: true keeps (the query may look); causal AND documents of 2, 1 (each sees itself only)",
-                   "visible keys a row: 1, 2, 1, 1, 2"}));
+  EXPECT_EQ(
+      words(1, 5, R"("mask": {"kind": "document", "lengths": [2, 1]})"),
+      (Lines{"mask: true keeps (the query may look); causal AND documents of 2, 1, and the 2 tokens after them as one "
+             "more (each sees itself only)",
+             "visible keys a row: 1, 2, 1, 1, 2"}));
   EXPECT_EQ(words(1, 5, R"("mask": {"kind": "dilated", "stride": 2})")[1], "visible keys a row: 1, 1, 2, 2, 3");
   EXPECT_EQ(words(1, 2, R"("mask": "bidirectional")"),
             (Lines{"mask: true keeps (the query may look); bidirectional", "visible keys a row: 2 in each of 2 rows"}));
@@ -93,6 +95,30 @@ TEST(MaskWords, SayWhereTheQueriesSitAmongMoreKeys) {
   EXPECT_EQ(words(1, 8, R"("cache": {"prefill": 2, "steps": 3, "chunk": 2})")[1],
             "with the cache, call 1 has 2 queries and 4 keys, bottom-right aligned: query 0 sits at position 2; each "
             "further call 2 on");
+}
+
+/// BUG_CASES R08 with a window: the cache has fewer keys than there were tokens.
+TEST(MaskWords, CountOnlyTheKeysThatACacheKeepsForTheWindow) {
+  const std::string cache = R"("cache": {"prefill": 6, "steps": 2, "chunk": 1}, "window": )";
+  EXPECT_EQ(words(1, 8, cache + "4")[1],
+            "with the cache, call 1 has 1 query and 4 keys, bottom-right aligned: query 0 sits at position 6, key 0 at "
+            "3; each further call 1 on");
+  EXPECT_EQ(words(1, 8, cache + "1")[1],
+            "with the cache, call 1 has 1 query and 1 key, bottom-right aligned: query 0 sits at position 6, key 0 at "
+            "6; each further call 1 on");
+  EXPECT_EQ(words(1, 8, cache + "7")[1],
+            "with the cache, call 1 has 1 query and 7 keys, bottom-right aligned: query 0 sits at position 6; each "
+            "further call 1 on");
+}
+
+TEST(MaskWords, NameTheTokensAfterTheLastDocument) {
+  const auto documents = [](const std::string& lengths) {
+    return words(1, 8, R"("mask": {"kind": "document", "lengths": [)" + lengths + "]}")[0];
+  };
+  const std::string before = "mask: true keeps (the query may look); causal AND documents of ";
+  EXPECT_EQ(documents("2, 1"), before + "2, 1, and the 5 tokens after them as one more (each sees itself only)");
+  EXPECT_EQ(documents("7"), before + "7, and the 1 token after them as one more (each sees itself only)");
+  EXPECT_EQ(documents("5, 3"), before + "5, 3 (each sees itself only)");
 }
 
 TEST(MaskWords, SayThatAMemoryIsAnotherSequence) {
