@@ -22,14 +22,31 @@ ConfigFault not_a_size(const char* key, std::int64_t value) {
   return {key, "must be an integer from 1 to " + std::to_string(kMaxSize) + ", got " + std::to_string(value)};
 }
 
-std::optional<ConfigFault> rope_fault(const AttentionConfig& config) {
-  if (!config.rope.has_value()) return std::nullopt;
-  const RopeConfig& rope = *config.rope;
+/// Position times frequency, beyond which float64 has too few digits left of an angle's place on the circle: at 2^32
+/// they are 20 bits.
+constexpr double kLargestAngle = 4294967296.0;
+
+/// The largest frequency is theta^(-2c / d_k) of the first pair, which is 1, or of the last one where theta < 1.
+std::optional<ConfigFault> angle_fault(const AttentionConfig& config, const RopeConfig& rope) {
+  const auto d_k = static_cast<double>(config.d_k());
+  const double by_theta = rope.theta < 1.0 ? std::pow(rope.theta, -(d_k - 2.0) / d_k) : 1.0;
   const RopeScaling& scaling = rope.scaling;
-  if (!is_positive(rope.theta)) return not_positive("rope/theta", rope.theta);
-  if (config.d_k() % 2 != 0) {
-    return ConfigFault{"rope", "turns pairs of channels, so it needs an even d_k, got " + std::to_string(config.d_k())};
-  }
+  const bool divides_all = scaling.kind == RopeScalingKind::kLinear;
+  const bool divides_some = scaling.kind == RopeScalingKind::kLlama3 || scaling.kind == RopeScalingKind::kYarn;
+  const bool is_divided = divides_all || (divides_some && scaling.factor < 1.0);
+  const auto length = static_cast<double>(config.max_seq_len);
+  const double angle = by_theta * length / (is_divided ? scaling.factor : 1.0);
+  if (angle <= kLargestAngle) return std::nullopt;
+  const bool is_of_theta = !(by_theta * length <= kLargestAngle);
+  return ConfigFault{is_of_theta ? "rope/theta" : "rope/scaling/factor",
+                     "makes an angle of " + format_number(angle) + " at max_seq_len (" +
+                         std::to_string(config.max_seq_len) +
+                         "), must be at most 2^32: of a larger one too few digits are left to turn by, got " +
+                         format_number(is_of_theta ? rope.theta : scaling.factor, 17)};
+}
+
+std::optional<ConfigFault> scaling_fault(const RopeConfig& rope) {
+  const RopeScaling& scaling = rope.scaling;
   if (scaling.kind == RopeScalingKind::kNone) return std::nullopt;
   if (!is_positive(scaling.factor)) return not_positive("rope/scaling/factor", scaling.factor);
   if (scaling.kind == RopeScalingKind::kLinear) return std::nullopt;
@@ -62,9 +79,24 @@ std::optional<ConfigFault> rope_fault(const AttentionConfig& config) {
   return std::nullopt;
 }
 
+std::optional<ConfigFault> rope_fault(const AttentionConfig& config) {
+  if (!config.rope.has_value()) return std::nullopt;
+  const RopeConfig& rope = *config.rope;
+  if (!is_positive(rope.theta)) return not_positive("rope/theta", rope.theta);
+  if (config.d_k() % 2 != 0) {
+    return ConfigFault{"rope", "turns pairs of channels, so it needs an even d_k, got " + std::to_string(config.d_k())};
+  }
+  if (auto fault = scaling_fault(rope)) return fault;
+  return angle_fault(config, rope);
+}
+
 std::optional<ConfigFault> score_fault(const AttentionConfig& config) {
   if (config.given_scale && !is_positive(*config.given_scale)) return not_positive("scale", *config.given_scale);
   if (config.softcap && !is_positive(*config.softcap)) return not_positive("softcap", *config.softcap);
+  if (config.qk_norm && config.d_k() < 2) {
+    return ConfigFault{"qk_norm", "needs a d_k of at least 2, as one channel alone is normed to its sign, got d_k " +
+                                      std::to_string(config.d_k())};
+  }
   if (!is_positive(config.qk_norm_eps)) return not_positive("qk_norm_eps", config.qk_norm_eps);
   if (config.engine == Engine::kExplicit) return std::nullopt;
   const char* missing = config.softcap ? "softcap" : config.sink ? "sink" : nullptr;

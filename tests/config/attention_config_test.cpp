@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "core/error.h"
@@ -123,6 +124,51 @@ RC_GTEST_PROP(AttentionConfig, ValidSizesMultiplyWithoutOverflow, ()) {
   RC_ASSERT(!__builtin_mul_overflow(product, std::int64_t{3}, &product));
   RC_ASSERT(!__builtin_mul_overflow(product, config.d_model, &product));
   RC_ASSERT(!__builtin_mul_overflow(config.max_seq_len, config.max_seq_len, &product));
+}
+
+TEST(AttentionConfig, NormsOfQueriesAndKeysNeedTwoChannels) {
+  AttentionConfig config;
+  config.given_d_k = 1;
+  EXPECT_EQ(fault_of(config), "none");
+  config.qk_norm = true;
+  EXPECT_EQ(fault_of(config),
+            "qk_norm: needs a d_k of at least 2, as one channel alone is normed to its sign, got d_k 1");
+  config.given_d_k = 2;
+  EXPECT_EQ(fault_of(config), "none");
+}
+
+/// d_k 4: the last pair turns by theta^-0.5, here 2^n, a position.
+TEST(AttentionConfig, RopeTurnsByNoAngleBeyondTwoToThe32) {
+  AttentionConfig config;
+  config.given_d_k = 4;
+  config.max_seq_len = 1024;
+  config.rope = RopeConfig{};
+  config.rope->theta = std::pow(2.0, -44);
+  EXPECT_EQ(fault_of(config), "none");
+  config.rope->theta = std::pow(2.0, -46);
+  EXPECT_EQ(fault_of(config),
+            "rope/theta: makes an angle of 8.59e+09 at max_seq_len (1024), must be at most 2^32: of a larger one too "
+            "few digits are left to turn by, got 1.4210854715202004e-14");
+  config.rope->theta = 1e-320;
+  EXPECT_EQ(fault_of(config).rfind("rope/theta: makes an angle of ", 0), 0U);
+  config.given_d_k = 2;  // one pair, whose frequency is 1 with any theta
+  EXPECT_EQ(fault_of(config), "none");
+}
+
+TEST(AttentionConfig, ScalingByASmallFactorTurnsByNoAngleBeyondTwoToThe32) {
+  AttentionConfig config;
+  config.max_seq_len = 1024;
+  config.rope = RopeConfig{};
+  for (const RopeScalingKind kind : {RopeScalingKind::kLinear, RopeScalingKind::kLlama3, RopeScalingKind::kYarn}) {
+    SCOPED_TRACE(to_string(kind));
+    config.rope->scaling.kind = kind;
+    config.rope->scaling.factor = std::pow(2.0, -22);
+    EXPECT_EQ(fault_of(config), "none");
+    config.rope->scaling.factor = std::pow(2.0, -23);
+    EXPECT_EQ(fault_of(config),
+              "rope/scaling/factor: makes an angle of 8.59e+09 at max_seq_len (1024), must be at most 2^32: of a "
+              "larger one too few digits are left to turn by, got 1.1920928955078125e-07");
+  }
 }
 
 }  // namespace
