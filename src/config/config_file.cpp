@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <istream>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -83,6 +84,24 @@ std::string read_device(const ObjectReader& config) {
   return device;
 }
 
+/// A number that the scores are multiplied or divided by in the run's dtype, where it must not be infinite, nor 0, nor
+/// short of digits.
+void check_dtype_holds(const ObjectReader& config, const char* key, const std::optional<double>& value, Dtype dtype) {
+  if (!value || dtype == Dtype::kFloat64) return;
+  const bool is_half = dtype == Dtype::kFloat16;
+  const double largest = is_half ? 65504.0 : static_cast<double>(std::numeric_limits<float>::max());
+  // 2^-14; bfloat16 has the exponents of float32.
+  const double smallest = is_half ? 0.00006103515625 : static_cast<double>(std::numeric_limits<float>::min());
+  if (*value > largest) {
+    config.fail(key, "must be at most " + format_number(largest, 17) + ", the largest number of " + to_string(dtype) +
+                         ", got " + format_number(*value, 17));
+  }
+  if (*value < smallest) {
+    config.fail(key, "must be at least " + format_number(smallest, 17) + ", the smallest normal number of " +
+                         to_string(dtype) + ", got " + format_number(*value, 17));
+  }
+}
+
 RunConfig read_config(const nlohmann::json& root, const ConfigSource& source) {
   const ObjectReader config(root, "", source);
   std::vector<std::string> known_keys = kTopKeys;
@@ -107,6 +126,8 @@ RunConfig read_config(const nlohmann::json& root, const ConfigSource& source) {
     config.fail("mode", "must be eval with a cache: dropout would differ from call to call, got train");
   }
   run.dtype = config.word("dtype", kDtypeWords).value_or(run.dtype);
+  check_dtype_holds(config, "scale", run.attention.given_scale, run.dtype);
+  check_dtype_holds(config, "softcap", run.attention.softcap, run.dtype);
   run.device = read_device(config);
   run.seed = static_cast<std::uint64_t>(config.integer("seed", 0, kMaxSeed).value_or(0));
   if (const auto threads = config.integer("threads", 1, kMaxThreads)) run.threads = static_cast<int>(*threads);
@@ -138,7 +159,12 @@ RunConfig parse_with_overrides(std::string_view text, ConfigSource source, std::
   apply_set_words(root, source, set_words);
   apply_set_words(root, source, sweep_words, OverrideOption::kSweep);
   RunConfig run = read_config(root, source);
-  if (model) run.origins.lines = std::move(model->origins);
+  if (!model) return run;
+  run.origins.lines = std::move(model->origins);
+  if (model->longest && run.T > *model->longest) {
+    run.origins.lines.push_back("T " + std::to_string(run.T) + " is more than the model's " + model->longest_key + " " +
+                                std::to_string(*model->longest));
+  }
   return run;
 }
 

@@ -1,7 +1,9 @@
 #include "config/config_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +16,24 @@ namespace {
 
 constexpr std::size_t kMaxListed = 12;        ///< names or lengths in one message.
 constexpr std::size_t kLongestPointer = 120;  ///< characters in an error; a key may have any number of them.
+
+/// What other programs call our keys at the top of a config. For "did you mean" only.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKeySynonyms{
+    {{"num_kv_heads", "H_kv"},
+     {"num_key_value_heads", "H_kv"},
+     {"n_kv_heads", "H_kv"},
+     {"num_heads", "H"},
+     {"n_heads", "H"},
+     {"num_attention_heads", "H"},
+     {"rope_style", "rope.style"},
+     {"rope_theta", "rope.theta"},
+     {"max_position_embeddings", "max_seq_len"},
+     {"hidden_size", "d_model"},
+     {"n_embd", "d_model"},
+     {"embed_dim", "d_model"},
+     {"head_dim", "d_k"},
+     {"sliding_window", "window"},
+     {"logit_softcapping", "softcap"}}};
 
 bool is_within(const std::set<std::string>& pointers, const std::string& pointer) {
   return std::any_of(pointers.begin(), pointers.end(), [&](const std::string& set) {
@@ -34,9 +54,11 @@ std::string ConfigSource::where(const std::string& pointer) const {
                                                                          : printable(name);
   if (pointer.empty()) return source_of_value;
   const auto in_file = file_pointers.find(pointer);
-  const bool is_renamed = in_file != file_pointers.end() && !is_set(pointer);
-  return source_of_value + ": " + shortened(pointer, kLongestPointer) +
-         (is_renamed ? " (" + in_file->second + " in the file)" : "");
+  const std::string place = source_of_value + ": " + shortened(pointer, kLongestPointer);
+  if (in_file == file_pointers.end() || is_set(pointer)) return place;
+  // A model's default stands nowhere in the file, and has words instead of a pointer.
+  const bool is_in_file = in_file->second.starts_with('/');
+  return place + " (" + in_file->second + (is_in_file ? " in the file)" : ")");
 }
 
 std::string unknown_config_word(std::string_view kind, const std::string& word, const std::vector<std::string>& known) {
@@ -111,6 +133,10 @@ void ObjectReader::refuse_unknown_keys(std::string_view kind, const std::vector<
     const std::string& key = item.key();
     const bool is_comment = !key.empty() && key.front() == '_';
     if (is_comment || std::find(known.begin(), known.end(), key) != known.end()) continue;
+    for (const auto& [other, ours] : kKeySynonyms) {
+      if (!pointer_.empty() || key != other) continue;
+      fail(key, "unknown " + std::string(kind) + " " + in_quotes(key) + "; did you mean " + in_quotes(ours) + "?");
+    }
     fail(key, unknown_word(kind, key, known));
   }
 }

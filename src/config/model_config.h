@@ -18,8 +18,11 @@ namespace attn {
 /// The same layer in our keys. B and T are not in it: no model says them.
 struct ModelConfig {
   nlohmann::json config;
-  std::vector<std::string> origins;                  ///< "H_kv 8 from /num_key_value_heads", one line a key.
-  std::map<std::string, std::string> file_pointers;  ///< "/H_kv" -> "/num_key_value_heads", for errors.
+  std::vector<std::string> origins;  ///< "H_kv 8 from /num_key_value_heads", one line a key.
+  /// For errors: "/H_kv" -> "/num_key_value_heads", or "32, the default of qwen2, as the file has no /num_...".
+  std::map<std::string, std::string> file_pointers;
+  std::optional<std::int64_t> longest;  ///< tokens that the model takes, where its file says it.
+  std::string longest_key;              ///< by which of its keys.
 };
 
 /// Whether the config has a `model_type`: ours have none.
@@ -33,10 +36,9 @@ std::optional<std::int64_t> take_layer(std::vector<std::string>& set_words, std:
 std::set<std::string> keys_of(const std::vector<std::string>& set_words, const std::vector<std::string>& sweep_words);
 
 /// Translates. A key that changes attention in a way that our keys cannot say is refused, never passed over; a key
-/// whose name only sounds like it, too, unless its value is null, false or empty. Keys of other parts of the model are
-/// named in one of the origins.
-/// Throws ConfigError: an unknown model type (with the list of the known ones), a layer the model has not, a refused
-/// key, a value of the wrong type.
+/// whose name only sounds like it, too, unless its value is null, false or empty. Keys that are not read are named in
+/// one of the origins. Two names of one key must have one value. Throws ConfigError: an unknown model type (with the
+/// list of the known ones), a layer the model has not, a refused key, a value of the wrong type.
 ModelConfig translate_model_config(const nlohmann::json& root, const ConfigSource& source,
                                    std::optional<std::int64_t> layer, const std::set<std::string>& given_keys);
 

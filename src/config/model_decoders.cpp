@@ -12,7 +12,7 @@ namespace {
 /// Qwen 2 and 3: the window is off unless switched on, and then only from one layer up.
 std::string take_qwen_window(ModelReader& model, bool causal) {
   const bool is_on = model.flag("use_sliding_window", false);
-  const auto window = model.integer({"sliding_window"}, 4096);
+  const auto window = model.integer({"sliding_window"}, 4096, -kMaxSize);
   const auto first_layer = model.integer({"max_window_layers"}, 28);
   const std::int64_t layer = model.layer_of({"num_hidden_layers"}, 32, is_on);
   const bool by_number = is_on && window && layer >= first_layer.value_or(0);
@@ -46,7 +46,7 @@ void translate_mistral(ModelReader& model) {
   model.set_as_every_layer("qkv", "separate");
   model.set_as_every_layer("bias", false);
   const bool causal = take_causal(model);
-  const auto window = model.integer({"sliding_window"}, 4096);
+  const auto window = model.integer({"sliding_window"}, 4096, -kMaxSize);
   if (window) {
     take_window(model, *window, model.has("sliding_window") ? "" : " by default", causal);
   }
@@ -85,14 +85,17 @@ void translate_gemma2(ModelReader& model) {
     model.refuse("/use_bidirectional_attention", "must be false: its mask is not supported, got true", "causal");
   }
   // Every other layer has the window, the first of all too.
-  const auto window = model.integer({"sliding_window"}, 4096);
+  const auto window = model.integer({"sliding_window"}, 4096, -kMaxSize);
   const std::int64_t layer = model.layer_of({"num_hidden_layers"}, 26, window.has_value());
   const std::optional<std::string> said = layer_type(model, layer);
   const std::string type = said.value_or(layer % 2 == 0 ? "sliding_attention" : "full_attention");
   if (type == "sliding_attention" && window) {
     take_window(model, *window, said ? ", layer_types says sliding_attention" : ", even layers have it", causal);
   }
-  if (const auto scalar = model.number("query_pre_attn_scalar", 256.0)) {
+  const auto scalar = model.number("query_pre_attn_scalar", 256.0);
+  if (scalar && !(*scalar > 0.0)) {
+    model.refuse("/query_pre_attn_scalar", "must be a number above 0, got " + format_number(*scalar, 17), "scale");
+  } else if (scalar) {
     model.set("scale", 1.0 / std::sqrt(*scalar), "is 1/sqrt(query_pre_attn_scalar), " + format_number(*scalar, 17),
               model.has("query_pre_attn_scalar") ? "/query_pre_attn_scalar" : "");
   }

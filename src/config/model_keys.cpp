@@ -42,7 +42,13 @@ void take_window(ModelReader& model, std::int64_t window, const std::string& why
                  "must be true with a sliding window: what the window hides of later keys is not said, got false",
                  "window");
   }
-  model.set("window", window, "from /sliding_window" + why + " (itself included)", "/sliding_window");
+  if (window < 1) {
+    model.refuse("/sliding_window",
+                 "must be an integer from 1 to " + std::to_string(kMaxSize) + ", got " + std::to_string(window),
+                 "window");
+  }
+  model.set("window", window, "from /sliding_window" + why + " (itself included)",
+            model.has("sliding_window") ? "/sliding_window" : model.default_words(window, "sliding_window"));
 }
 
 std::optional<std::string> layer_type(ModelReader& model, std::int64_t layer) {

@@ -16,6 +16,9 @@ constexpr std::array<std::string_view, 15> kSoundsOfAttention{
     "softcap",    "causal",    "qk_",  "kv_",    "sink", "query",  "position_embedding",
     "layer_types"};
 
+/// Our keys that somebody may write into a model's file, where nothing would read them.
+constexpr std::array<std::string_view, 5> kOurSizes{"B", "T", "H", "H_kv", "d_k"};
+
 bool sounds_of_attention(std::string_view key) {
   return std::any_of(kSoundsOfAttention.begin(), kSoundsOfAttention.end(),
                      [key](std::string_view part) { return key.find(part) != std::string_view::npos; });
@@ -43,18 +46,36 @@ ModelReader::ModelReader(const nlohmann::json& root, const ConfigSource& source,
   result_.config = nlohmann::json::object();
   // What every file may have, and what has no part in one layer's mathematics.
   pass_over({"model_type", "output_attentions", "attn_implementation", "add_cross_attention", "is_encoder_decoder",
-             "final_logit_softcapping", "max_position_embeddings", "n_positions", "lm_head_bias"});
+             "final_logit_softcapping", "lm_head_bias"});
 }
 
 bool ModelReader::has(const char* key) const { return file_.has(key); }
 
-nlohmann::json ModelReader::value(std::initializer_list<const char*> keys, const nlohmann::json& model_default) {
+const char* ModelReader::find_key(std::initializer_list<const char*> keys, const std::string& our_key) {
+  const char* found = nullptr;
   for (const char* key : keys) {
     if (!root_->contains(key)) continue;
     read_.insert(key);
-    return (*root_)[key];
+    if (found == nullptr || !has(found)) {
+      found = has(key) || found == nullptr ? key : found;
+    } else if (has(key) && (*root_)[key] != (*root_)[found]) {
+      refuse(pointer_to("", key),
+             "must be as /" + std::string(found) + " (" + shown((*root_)[found]) +
+                 "), of which it is another name, got " + describe((*root_)[key]),
+             our_key);
+    }
   }
-  return model_default;
+  return found;
+}
+
+nlohmann::json ModelReader::value(std::initializer_list<const char*> keys, const nlohmann::json& model_default,
+                                  const std::string& our_key) {
+  const char* key = find_key(keys, our_key);
+  return key == nullptr ? model_default : (*root_)[key];
+}
+
+std::string ModelReader::default_words(const nlohmann::json& value, const std::string& key) const {
+  return shown(value) + ", the default of " + model_type_ + ", as the file has no /" + key;
 }
 
 bool ModelReader::is_given(const std::string& our_key) const {
@@ -64,13 +85,9 @@ bool ModelReader::is_given(const std::string& our_key) const {
 }
 
 std::optional<std::int64_t> ModelReader::integer(std::initializer_list<const char*> keys,
-                                                 std::optional<std::int64_t> model_default) {
-  for (const char* key : keys) {
-    if (!root_->contains(key)) continue;
-    read_.insert(key);
-    return file_.integer(key, 0, kMaxSize);
-  }
-  return model_default;
+                                                 std::optional<std::int64_t> model_default, std::int64_t min) {
+  const char* key = find_key(keys, "");
+  return key == nullptr ? model_default : file_.integer(key, min, kMaxSize);
 }
 
 std::optional<double> ModelReader::number(const char* key, std::optional<double> model_default) {
@@ -85,14 +102,15 @@ bool ModelReader::flag(const char* key, bool model_default) {
 
 void ModelReader::take(const char* our_key, std::initializer_list<const char*> keys,
                        const nlohmann::json& model_default) {
-  const nlohmann::json found = value(keys, model_default);
-  const auto in_file = std::find_if(keys.begin(), keys.end(), [&](const char* key) { return root_->contains(key); });
+  const char* in_file = find_key(keys, our_key);
+  const nlohmann::json& found = in_file == nullptr ? model_default : (*root_)[in_file];
   if (found.is_null()) return;
-  if (in_file != keys.end()) {
-    const std::string pointer = pointer_to("", *in_file);
+  if (in_file != nullptr) {
+    const std::string pointer = pointer_to("", in_file);
     set(our_key, found, "from " + pointer, pointer);
   } else {
-    set(our_key, found, "by " + model_type_ + "'s default, the file has no /" + *keys.begin());
+    set(our_key, found, "by " + model_type_ + "'s default, the file has no /" + *keys.begin(),
+        default_words(found, *keys.begin()));
   }
 }
 
@@ -140,13 +158,36 @@ std::int64_t ModelReader::layer_of(std::initializer_list<const char*> keys, std:
   return layer;
 }
 
+void ModelReader::note_dtype() {
+  const char* key = find_key({"torch_dtype", "dtype"}, "dtype");
+  if (key == nullptr || !(*root_)[key].is_string()) return;
+  std::string dtype = (*root_)[key].get<std::string>();
+  if (const std::string_view package = "torch."; dtype.starts_with(package)) dtype.erase(0, package.size());
+  const std::optional<Dtype> ours = value_of(kDtypeWords, dtype);
+  if (ours == Dtype::kFloat32) return;  // as a run has it that says nothing
+  origins_.emplace_back(
+      "dtype", "not taken: the model's dtype is " + printable(dtype) + (ours ? ", use --set dtype=" + dtype : ""));
+}
+
+void ModelReader::note_longest() {
+  const char* key = find_key({"max_position_embeddings", "n_positions"}, "max_seq_len");
+  if (key == nullptr) return;
+  result_.longest = as_integer((*root_)[key], 1, kMaxSize);
+  result_.longest_key = key;
+}
+
 ModelConfig ModelReader::finish() {
+  note_dtype();
+  note_longest();
   std::vector<std::string> others;
   for (const auto& item : root_->items()) {
     const std::string& key = item.key();
     const bool is_comment = !key.empty() && key.front() == '_';
     if (is_comment || read_.count(key) > 0) continue;
     const std::string pointer = pointer_to("", key);
+    if (std::find(kOurSizes.begin(), kOurSizes.end(), key) != kOurSizes.end()) {
+      refuse(pointer, "is no key of a " + model_type_ + " file; give it by --set " + key + "=...", key);
+    }
     if (sounds_of_attention(key) && !says_nothing(item.value())) {
       refuse(pointer, "is no key of " + model_type_ +
                           " that is known here, and by its name it may change attention, got " +
@@ -157,7 +198,7 @@ ModelConfig ModelReader::finish() {
   for (const Origin& origin : origins_) {
     if (origin.our_key.empty() || !is_given(origin.our_key)) result_.origins.push_back(origin.line);
   }
-  if (!others.empty()) result_.origins.push_back("not read, being of other parts of the model: " + join(others));
+  if (!others.empty()) result_.origins.push_back("not read: " + join(others));
   return std::move(result_);
 }
 

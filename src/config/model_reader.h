@@ -21,13 +21,15 @@ class ModelReader {
   ModelReader(const nlohmann::json& root, const ConfigSource& source, std::string model_type,
               std::optional<std::int64_t> layer, const std::set<std::string>& given_keys);
 
-  /// The value at the first of these keys that the file has, null included; else the model's default. Marks it as read.
-  /// Files leave out what is as their model has it by default.
-  nlohmann::json value(std::initializer_list<const char*> keys, const nlohmann::json& model_default);
+  /// The value at the one of these keys, names of the same, that the file has, null included; else the model's default.
+  /// Marks them as read. Files leave out what is as their model has it by default. Refused where two of them differ,
+  /// unless the command line gave `our_key` instead.
+  nlohmann::json value(std::initializer_list<const char*> keys, const nlohmann::json& model_default,
+                       const std::string& our_key = "");
 
   /// The same, and it must be of this type. Throws ConfigError at the file's key. Null is absent.
   std::optional<std::int64_t> integer(std::initializer_list<const char*> keys,
-                                      std::optional<std::int64_t> model_default);
+                                      std::optional<std::int64_t> model_default, std::int64_t min = 0);
   std::optional<double> number(const char* key, std::optional<double> model_default);
   bool flag(const char* key, bool model_default);
 
@@ -57,6 +59,9 @@ class ModelReader {
   const ObjectReader& file() const { return file_; }
   const nlohmann::json& root() const { return *root_; }
 
+  /// "32, the default of qwen2, as the file has no /num_key_value_heads": where errors have the place in the file.
+  std::string default_words(const nlohmann::json& value, const std::string& key) const;
+
   /// Refuses what is left and sounds of attention; names the rest.
   ModelConfig finish();
 
@@ -66,6 +71,11 @@ class ModelReader {
     std::string line;
     Origin(std::string key, std::string text) : our_key(std::move(key)), line(std::move(text)) {}
   };
+
+  /// The first of these keys that has a value in the file, or is there at all; null: none is.
+  const char* find_key(std::initializer_list<const char*> keys, const std::string& our_key);
+  void note_dtype();
+  void note_longest();
 
   const nlohmann::json* root_;
   ObjectReader file_;

@@ -44,6 +44,12 @@ void refuse_parts(ModelReader& model, const ObjectReader& object) {
 
 RopeScalingKind scaling_kind(ModelReader& model, const ObjectReader& object, std::string& word) {
   const char* key = object.has("rope_type") ? "rope_type" : "type";
+  if (object.has("type") && *object.find("type") != *object.find(key)) {
+    model.refuse(object.pointer("type"),
+                 "must be as rope_type (" + describe(*object.find(key)) + "), of which it is another name, got " +
+                     describe(*object.find("type")),
+                 "rope.scaling");
+  }
   word = object.string(key).value_or("default");
   for (const auto& [theirs, ours] : kRopeTypes) {
     if (word == theirs) return ours;
@@ -75,6 +81,12 @@ void refuse_other_keys(ModelReader& model, const ObjectReader& object, RopeScali
 void set_original_length(ModelReader& model, const ObjectReader& object) {
   const char* key = "original_max_position_embeddings";
   const std::string ours = "rope.scaling.original_max_seq_len";
+  if (model.has(key) && object.has(key) && *model.file().find(key) != *object.find(key)) {
+    model.refuse(std::string("/") + key,
+                 "must be as " + object.pointer(key) + " (" + describe(*object.find(key)) +
+                     "), which says the same, or left out, got " + describe(*model.file().find(key)),
+                 ours);
+  }
   if (model.has(key))
     return model.set(ours, *model.file().find(key), std::string("from /") + key, std::string("/") + key);
   if (object.has(key)) {
@@ -97,6 +109,13 @@ void read_model_rope(ModelReader& model, const std::string& layer_type) {
   }
   if (object && object->has("rope_theta")) {
     const std::string pointer = object->pointer("rope_theta");
+    const nlohmann::json* at_top = model.file().find("rope_theta");
+    if (at_top != nullptr && *at_top != *object->find("rope_theta")) {
+      model.refuse("/rope_theta",
+                   "must be as " + pointer + " (" + describe(*object->find("rope_theta")) +
+                       "), which says the same, or left out, got " + describe(*at_top),
+                   "rope.theta");
+    }
     model.set("rope.theta", *object->find("rope_theta"), "from " + pointer, pointer);
   } else {
     model.take("rope.theta", {"rope_theta"}, kDefaultTheta);

@@ -171,5 +171,54 @@ TEST(WrongConfig, CannotMoveTheTerminalsCursor) {
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }
 
+INSTANTIATE_TEST_SUITE_P(
+    NumbersOfADtype, WrongConfigs,
+    ::testing::Values(
+        WrongConfig{"InfiniteInFloat16", tiny(R"("dtype": "float16", "scale": 65505)"),
+                    "tiny.json: /scale: must be at most 65504, the largest number of float16, got 65505"},
+        WrongConfig{"InfiniteInFloat32", tiny(R"("softcap": 1e39)"),
+                    "tiny.json: /softcap: must be at most 3.4028234663852886e+38, the largest number of float32, got "
+                    "9.9999999999999994e+38"},
+        WrongConfig{"InfiniteInBFloat16", tiny(R"("dtype": "bfloat16", "scale": 1e300)"),
+                    "tiny.json: /scale: must be at most 3.4028234663852886e+38, the largest number of bfloat16, got "
+                    "1.0000000000000001e+300"},
+        WrongConfig{"TooSmallInFloat16", tiny(R"("dtype": "float16", "softcap": 0.00005)"),
+                    "tiny.json: /softcap: must be at least 6.103515625e-05, the smallest normal number of float16, got "
+                    "5.0000000000000002e-05"},
+        WrongConfig{"TooSmallInFloat32", tiny(R"("scale": 1e-38)"),
+                    "tiny.json: /scale: must be at least 1.1754943508222875e-38, the smallest normal number of "
+                    "float32, got 9.9999999999999996e-39"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(ConfigErrors, AcceptTheLastNumbersThatADtypeHolds) {
+  EXPECT_EQ(error_of(tiny(R"("dtype": "float16", "scale": 65504, "softcap": 0.00006103515625)")), "accepted");
+  EXPECT_EQ(error_of(tiny(R"("softcap": 3.4028234663852886e38, "scale": 1.1754943508222875e-38)")), "accepted");
+  EXPECT_EQ(error_of(tiny(R"("dtype": "float64", "softcap": 1e300, "scale": 1e-300)")), "accepted");
+}
+
+TEST(ConfigErrors, KnowWhatOtherProgramsCallOurKeys) {
+  for (const auto& [other, ours] : {std::pair{"num_kv_heads", "H_kv"},
+                                    {"num_key_value_heads", "H_kv"},
+                                    {"n_kv_heads", "H_kv"},
+                                    {"num_heads", "H"},
+                                    {"n_heads", "H"},
+                                    {"num_attention_heads", "H"},
+                                    {"rope_style", "rope.style"},
+                                    {"rope_theta", "rope.theta"},
+                                    {"max_position_embeddings", "max_seq_len"},
+                                    {"hidden_size", "d_model"},
+                                    {"n_embd", "d_model"},
+                                    {"embed_dim", "d_model"},
+                                    {"head_dim", "d_k"},
+                                    {"sliding_window", "window"},
+                                    {"logit_softcapping", "softcap"}}) {
+    const std::string key(other);
+    EXPECT_EQ(error_of(tiny("\"" + key + "\": 1")),
+              "tiny.json: /" + key + ": unknown key \"" + key + "\"; did you mean \"" + ours + "\"?");
+  }
+  EXPECT_EQ(error_of(tiny(), {"num_kv_heads=2"}),
+            R"(--set: /num_kv_heads: unknown key "num_kv_heads"; did you mean "H_kv"?)");
+}
+
 }  // namespace
 }  // namespace attn

@@ -196,15 +196,60 @@ TEST(ModelConfig, SaysWhereEachKeyIsFrom) {
   EXPECT_TRUE(says(config, "rope.scaling.factor 32.0 from /rope_scaling/factor"));
   EXPECT_TRUE(says(config, "rope.style half as every llama layer has it"));
   EXPECT_TRUE(says(config,
-                   "not read, being of other parts of the model: /architectures, /hidden_act, /intermediate_size, "
-                   "/mlp_bias, /pretraining_tp, /rms_norm_eps, /tie_word_embeddings, /torch_dtype, /use_cache, "
-                   "/vocab_size"));
+                   "not read: /architectures, /hidden_act, /intermediate_size, /mlp_bias, /pretraining_tp, "
+                   "/rms_norm_eps, /tie_word_embeddings, /use_cache, /vocab_size"));
   for (const std::string& line : config.origins.lines) EXPECT_NE(line.rfind("H_kv", 0), 0U) << line;  // by --set
   EXPECT_EQ(config.attention.H_kv(), 4);
   EXPECT_TRUE(says(model("mistral"), "H_kv 8 by mistral's default, the file has no /num_key_value_heads"));
   EXPECT_TRUE(says(load("gemma2"), "layer 0 of 0 to 25; its layers differ, another one by --set layer=N"));
   EXPECT_TRUE(says(load("gemma2", {"layer=1"}), "layer 1 of 0 to 25 by --set layer"));
   EXPECT_TRUE(parse(tiny()).origins.lines.empty());
+}
+
+TEST(ModelConfig, SaysThatTheModelsDtypeIsNotTaken) {
+  const std::string line = "not taken: the model's dtype is bfloat16, use --set dtype=bfloat16";
+  EXPECT_TRUE(says(model("llama", R"("torch_dtype": "bfloat16")"), line));
+  EXPECT_TRUE(says(model("llama", R"("dtype": "bfloat16")"), line));
+  EXPECT_TRUE(says(model("llama", R"("torch_dtype": "torch.bfloat16", "dtype": null)"), line));
+  EXPECT_FALSE(says(model("llama", R"("torch_dtype": "bfloat16")", {"dtype=float64"}), line));
+  EXPECT_TRUE(says(model("llama", R"("dtype": "float8")"), "not taken: the model's dtype is float8"));
+  EXPECT_EQ(model("llama", R"("dtype": "float32")").origins.lines, model("llama").origins.lines);
+}
+
+TEST(ModelConfig, SaysThatTheTextIsLongerThanTheModelTakes) {
+  EXPECT_TRUE(says(model("llama", R"("max_position_embeddings": 4)"),
+                   "T 8 is more than the model's max_position_embeddings 4"));
+  EXPECT_TRUE(says(model("gpt2", R"("n_positions": 7)"), "T 8 is more than the model's n_positions 7"));
+  EXPECT_EQ(model("gpt2", R"("n_positions": 8)").origins.lines, model("gpt2").origins.lines);
+}
+
+TEST(ModelConfig, TakesTwoNamesOfOneKeyThatSayTheSame) {
+  EXPECT_EQ(model("gpt2", R"("n_embd": 24, "hidden_size": 24)").attention.d_model, 24);
+  EXPECT_EQ(model("gpt2", R"("n_embd": null, "hidden_size": 24)").attention.d_model, 24);
+  EXPECT_EQ(model("gpt2", R"("n_embd": 24, "hidden_size": 48)", {"d_model=36"}).attention.d_model, 36);
+  EXPECT_EQ(model("llama", R"("rope_theta": 5000, "rope_parameters": {"rope_theta": 5000.0})").attention.rope,
+            rope(5000));
+  EXPECT_EQ(model("llama", R"("rope_scaling": {"type": "default", "rope_type": "default"})").attention.rope,
+            rope(10000));
+}
+
+TEST(ModelConfig, RefusesOurSizesInTheFile) {
+  EXPECT_EQ(error_of(R"({"model_type": "llama", "B": 1, "T": 8})"),
+            "tiny.json: /B: is no key of a llama file; give it by --set B=...");
+  EXPECT_EQ(error_of(R"({"model_type": "llama", "T": 8})", {"B=1"}),
+            "tiny.json: /T: is no key of a llama file; give it by --set T=...");
+  EXPECT_EQ(model_error("qwen2", R"("H": 4)"), "tiny.json: /H: is no key of a qwen2 file; give it by --set H=...");
+}
+
+TEST(ModelConfig, NamesTheModelsDefaultInErrors) {
+  EXPECT_EQ(model_error("qwen2", R"("hidden_size": 64, "num_attention_heads": 4)"),
+            "tiny.json: /H_kv (32, the default of qwen2, as the file has no /num_key_value_heads): must divide H (4), "
+            "got 32");
+  EXPECT_EQ(model_error("llama", R"("hidden_size": 48)"),
+            "tiny.json: /H (32, the default of llama, as the file has no /num_attention_heads): must divide d_model "
+            "(48) unless d_k is given, got 32");
+  EXPECT_EQ(model_error("qwen2", R"("hidden_size": 64, "num_attention_heads": 4)", {"H_kv=3"}),
+            "--set: /H_kv: must divide H (4), got 3");
 }
 
 TEST(ModelConfig, OriginsArePartOfNoComparison) {
@@ -279,6 +324,29 @@ INSTANTIATE_TEST_SUITE_P(
                 "/rope/scaling/factor: missing, a number above 0 with scaling linear"},
         Refused{"TwoScalings", "llama", R"("rope_scaling": {"type": "default"}, "rope_parameters": {"rope_theta": 1})",
                 "/rope_scaling: must be left out with rope_parameters, which says the same in newer words"},
+        Refused{"TwoThetas", "llama", R"("rope_theta": 5000, "rope_parameters": {"rope_theta": 7000})",
+                "/rope_theta: must be as /rope_parameters/rope_theta (7000), which says the same, or left out, got "
+                "5000"},
+        Refused{"TwoTypes", "llama", R"("rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2})",
+                "/rope_scaling/type: must be as rope_type (the string \"default\"), of which it is another name, got "
+                "the string \"linear\""},
+        Refused{"TwoOriginalLengths", "llama",
+                R"("original_max_position_embeddings": 50,
+                   "rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 60})",
+                "/original_max_position_embeddings: must be as /rope_scaling/original_max_position_embeddings (60), "
+                "which says the same, or left out, got 50"},
+        Refused{"TwoWidths", "gpt2", R"("n_embd": 24, "hidden_size": 48)",
+                "/hidden_size: must be as /n_embd (24), of which it is another name, got 48"},
+        Refused{"TwoDtypes", "llama", R"("torch_dtype": "float16", "dtype": "bfloat16")",
+                "/dtype: must be as /torch_dtype (float16), of which it is another name, got the string \"bfloat16\""},
+        Refused{"ScalarOfNothing", "gemma2", R"("query_pre_attn_scalar": 0)",
+                "/query_pre_attn_scalar: must be a number above 0, got 0"},
+        Refused{"NegativeScalar", "gemma2", R"("query_pre_attn_scalar": -4)",
+                "/query_pre_attn_scalar: must be a number above 0, got -4"},
+        Refused{"WindowOfNothing", "mistral", R"("sliding_window": 0)",
+                "/sliding_window: must be an integer from 1 to 2147483647, got 0"},
+        Refused{"NegativeWindow", "gemma2", R"("sliding_window": -1)",
+                "/sliding_window: must be an integer from 1 to 2147483647, got -1"},
         Refused{"NeighboursPaired", "llama", R"("rope_interleaved": true)",
                 "/rope_interleaved: must be false: with true it says that neighbours are paired, which no llama layer "
                 "does, got true"},
