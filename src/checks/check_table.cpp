@@ -96,9 +96,10 @@ const std::vector<CheckEntry>& check_table() {
        check_truncation},
       {{"kv-cache", "the same tokens in pieces, with a cache, give what one run gives", "a cache",
         "Gives the tokens one at a time, several at a time, after a prefill, and as the config's own cache has it, "
-        "and compares every output with that of one run, within twice the rounding budget. A second run after the "
-        "cache was emptied must equal the first bit for bit. The cache may hold no key that a window hides for "
-        "good, and no more bytes than 2 * B * H_kv * keys * d_k numbers have. For causal layers without a memory."},
+        "and compares every output with that of one run, within twice the rounding budget, and once more in float64, "
+        "where a bug stays and rounding vanishes. A second run after the cache was emptied must equal the first bit "
+        "for bit. The cache may hold no key that a window hides for good, and no more bytes than 2 * B * H_kv * keys "
+        "* d_k numbers have. For causal layers without a memory."},
        check_kv_cache},
       {{"sdpa-forward", "context equals scaled_dot_product_attention of the same q, k, v", "q, k, v, context",
         "The captured q, k, v go through every backend of scaled_dot_product_attention that this LibTorch offers, "

@@ -247,7 +247,7 @@ void judge_map(Findings& findings, const std::string& what, const HeadMap& found
   const std::int64_t H = declared.size(1), H_kv = declared.size(0);
   const at::Tensor tiled = at::arange(H_kv).unsqueeze(1).eq(at::arange(H).remainder(H_kv).unsqueeze(0));
   findings.fail("the query heads use the " + what + " heads " + words_of(found) + ", expected " + words_of(declared) +
-                (found.equal(tiled) ? ": the key heads are tiled, h mod H_kv, not repeated side by side" : ""));
+                (found.equal(tiled) ? ": they are tiled, h mod H_kv, not repeated side by side" : ""));
 }
 
 }  // namespace

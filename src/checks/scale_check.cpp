@@ -24,12 +24,14 @@ struct ScoreFacts {
 };
 
 /// How far rounding may move q.k * scale, at scale 1: d_k roundings of the sum of |q||k| (in float32 for the 16-bit
-/// formats), and one each when the dot product and the scaled score are stored.
-at::Tensor rounding_bound(const at::Tensor& q, const at::Tensor& k, const at::Tensor& dots, at::ScalarType type) {
+/// formats), and one each when the dot product and the scaled score are stored. What falls below the format's smallest
+/// numbers is lost before and after the scale.
+at::Tensor rounding_bound(const at::Tensor& q, const at::Tensor& k, const at::Tensor& dots, double scale,
+                          at::ScalarType type) {
   const double summing = epsilon_of(type == at::kDouble ? at::kDouble : at::kFloat);
   const at::Tensor magnitudes = at::matmul(q.abs(), k.abs().transpose(-2, -1));
   return magnitudes * (summing * static_cast<double>(q.size(-1))) + dots.abs() * (2.0 * epsilon_of(type)) +
-         2.0 * underflow_of(type);
+         underflow_of(type) * (1.0 + 1.0 / scale);
 }
 
 /// "1/sqrt(d_model)": the known mistakes that lie within 1 % of this factor. One that the right factor also lies
@@ -63,7 +65,7 @@ void take_entry(ScoreFacts& facts, const at::Tensor& q, const at::Tensor& k, con
                 std::int64_t b) {
   const at::Tensor q_exact = q.to(at::kDouble), k_exact = k.to(at::kDouble), scores = scaled.to(at::kDouble);
   const at::Tensor dots = at::matmul(q_exact, k_exact.transpose(-2, -1));
-  const at::Tensor bound = rounding_bound(q_exact, k_exact, dots, scaled.scalar_type());
+  const at::Tensor bound = rounding_bound(q_exact, k_exact, dots, expected, scaled.scalar_type());
   facts.products += (scores * dots).sum().item<double>();
   facts.squares += dots.square().sum().item<double>();
   facts.error_squares += bound.square().sum().item<double>();

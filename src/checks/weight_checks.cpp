@@ -68,7 +68,8 @@ std::string dropout_diagnosis(const at::Tensor& weights, const at::Tensor& undro
   if (factors.numel() == 0 || !dropped.any().item<bool>()) return "";
   const double factor = factors.median().item<double>();
   const double spread = (factors - factor).abs().max().item<double>();
-  if (!(factor > 1.0) || !(spread <= 64.0 * epsilon_of(type) * factor)) return "";
+  constexpr double kLeastFactor = 1.001;  // a dropout of a thousandth; what rounding leaves of 1 is none
+  if (!(factor >= kLeastFactor) || !(spread <= 64.0 * epsilon_of(type) * factor)) return "";
   const double share =
       dropped.sum().item<double>() / (dropped.sum().item<double>() + static_cast<double>(factors.numel()));
   return "dropout is active: " + format_number(100.0 * share, 2) +

@@ -24,13 +24,28 @@ struct Leak {
 Leak random_leak(std::uint64_t seed) {
   Draws draws(seed);
   const std::int64_t H = draws.whole(1, 4), T = draws.whole(2, 64), B = draws.whole(1, 3), d_k = draws.whole(2, 8);
-  const auto set = [](const std::string& key, std::int64_t value) { return key + "=" + std::to_string(value); };
+  std::vector<std::string> words{set_word("B", B),
+                                 set_word("T", T),
+                                 set_word("H", H),
+                                 set_word("d_k", d_k),
+                                 set_word("d_model", H * d_k),
+                                 set_word("max_seq_len", T),
+                                 "dtype=" + draws.word({"float32", "float32", "float64"}),
+                                 set_word("seed", draws.whole(0, 1000000)),
+                                 "threads=1"};
+  if (draws.one_in(2)) words.push_back(set_word("H_kv", H % 2 == 0 ? draws.whole(1, 2) : 1));
+  if (d_k % 2 == 0 && draws.one_in(2)) words.emplace_back(R"(rope={"style":"half"})");
+  if (draws.one_in(4)) words.emplace_back("sink=true");
+  if (draws.one_in(4)) words.emplace_back("softcap=5");
+  const std::int64_t window = draws.whole(1, T);
+  const bool has_window = draws.one_in(3);
+  if (has_window) words.push_back(set_word("window", window));
   Leak leak;
-  leak.config = config_of({set("B", B), set("T", T), set("H", H), set("d_k", d_k), set("d_model", H * d_k),
-                           set("max_seq_len", T), "dtype=" + draws.word({"float32", "float32", "float64"}),
-                           set("seed", draws.whole(0, 1000000)), "threads=1"});
-  LeakedPair pair{draws.whole(0, B - 1), draws.whole(0, H - 1), draws.whole(0, T - 2), 0};
-  pair.key = draws.whole(pair.query + 1, T - 1);
+  leak.config = config_of(words);
+  LeakedPair pair{draws.whole(0, B - 1), draws.whole(0, H - 1), 0, 0};
+  const bool of_the_past = has_window && window < T && draws.one_in(2);
+  pair.query = of_the_past ? draws.whole(window, T - 1) : draws.whole(0, T - 2);
+  pair.key = of_the_past ? draws.whole(0, pair.query - window) : draws.whole(pair.query + 1, T - 1);
   const double size = std::pow(10.0, -6.0 * draws.unit());  // from a millionth up
   const std::int64_t way = draws.whole(0, 2);
   if (way == 0) leak.factory = core_fault<OpenPair>(pair)();
