@@ -50,10 +50,17 @@ struct Question {
   std::vector<Compared> (*compared)(ReferenceRun& run);
   std::int64_t (ReferenceRun::*longest_sum)() const;
   bool is_output = false;
+  double roundings = 1.0;  ///< of the largest value, that count as one.
 };
 
 /// The larger one; NaN is worse than any number.
 double worse_of(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
+
+/// How many roundings of the largest gradient count as one: that of a key is a sum over the heads of its group, in any
+/// order, and the norm's is a difference of two terms of its size.
+double roundings_of_gradient(const AttentionConfig& config) {
+  return std::sqrt(static_cast<double>(config.heads_a_group())) * (config.qk_norm ? 2.0 : 1.0);
+}
 
 /// One limit for all tensors of a check, so that gradients are held to the largest one of the layer: some are 0 by
 /// right, and their own size says nothing.
@@ -68,10 +75,14 @@ ErrorBudget limit_of(ReferenceRun& run, const std::vector<Compared>& all, const 
   if (question.is_output) size.largest = std::max(size.largest, run.plain().size.largest);
   const std::int64_t longest_sum = (run.*question.longest_sum)();
   const at::ScalarType type = all.front().plain.scalar_type();
-  const ErrorBudget limit =
-      std::isfinite(plain_error) ? budget_of(plain_error, size, type, longest_sum) : cap_of(size, type, longest_sum);
   // The loops are float64 too, and their own roundings count there.
   const double exact = 1e-12 * size.value() * std::sqrt(static_cast<double>(longest_sum));
+  size.largest *= question.roundings;
+  ErrorBudget limit =
+      std::isfinite(plain_error) ? budget_of(plain_error, size, type, longest_sum) : cap_of(size, type, longest_sum);
+  if (question.roundings > 1.0) {
+    limit.why += ", " + format_number(question.roundings, 3) + " times for the sums of groups and norms";
+  }
   if (type != at::kDouble || exact <= limit.max_abs) return limit;
   return {exact, "1e-12 * largest value * sqrt(" + std::to_string(longest_sum) + "): float64 rounding"};
 }
@@ -154,7 +165,9 @@ CheckResult check_reference_weights(CheckContext& context) {
 }
 
 CheckResult check_reference_backward(CheckContext& context) {
-  const CheckResult result = judge_against_loops(context, {gradients_of, &ReferenceRun::longest_gradient_sum});
+  const CheckResult result =
+      judge_against_loops(context, {gradients_of, &ReferenceRun::longest_gradient_sum, /*is_output=*/false,
+                                    roundings_of_gradient(context.config())});
   context.forget_references();
   return result;
 }
