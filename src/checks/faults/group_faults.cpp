@@ -2,21 +2,23 @@
 #include <ATen/ATen.h>
 
 #include "checks/faults/fault.h"
-#include "checks/faults/faulty_cores.h"
 
 namespace attn {
 namespace {
 
-/// A key head for every query head (B, H, T_k, d_k), made of (B, H_kv, T_k, d_k).
+/// Key heads (B, H_kv, T_k, d_k) so arranged that query head h finds the one it is served by in this fault.
 using Serving = at::Tensor (*)(const at::Tensor& keys, const at::Tensor& like);
+
+at::Tensor as_declared(const at::Tensor& keys, const at::Tensor&) { return keys; }
 
 /// Query head h uses key head h mod H_kv.
 at::Tensor tiled(const at::Tensor& keys, const at::Tensor& like) {
-  return like.dim() == 4 ? keys.repeat({1, like.size(1) / keys.size(1), 1, 1}) : keys;
+  const bool grouped = like.dim() == 4 && keys.size(1) > 1 && keys.size(1) < like.size(1);
+  return grouped ? keys.repeat({1, like.size(1) / keys.size(1), 1, 1}) : keys;
 }
 
 at::Tensor of_neighbour(const at::Tensor& keys, const at::Tensor& like) {
-  return like.dim() == 4 ? for_every_query_head(keys.roll({1}, {1}), like) : keys;
+  return like.dim() == 4 && keys.size(1) > 1 ? keys.roll({1}, {1}) : keys;
 }
 
 struct ServedOtherwise : AttentionCore {
@@ -45,10 +47,10 @@ std::vector<FaultEntry> group_faults() {
        core_fault<ServedOtherwise>(tiled, tiled)},
       {{"groups-keys-tiled", "query head h uses the keys, not the values, of head h mod H_kv", seen},
        {needs_groups, needs_competing_keys},
-       core_fault<ServedOtherwise>(tiled, for_every_query_head)},
+       core_fault<ServedOtherwise>(tiled, as_declared)},
       {{"groups-values-tiled", "query head h uses the values, not the keys, of head h mod H_kv", seen},
        {needs_groups, needs_visible_key},
-       core_fault<ServedOtherwise>(for_every_query_head, tiled)},
+       core_fault<ServedOtherwise>(as_declared, tiled)},
       {{"groups-of-neighbour", "every group uses the key head of the group before", seen},
        {needs_two_key_heads, needs_visible_key},
        core_fault<ServedOtherwise>(of_neighbour, of_neighbour)},

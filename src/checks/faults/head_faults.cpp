@@ -85,6 +85,7 @@ struct AxisLeft : Layer {
 
 struct ValuesOfOtherHead : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
+    if (v.dim() != 4 || v.size(1) == 1) return AttentionCore::mix_values(weights, v);
     return AttentionCore::mix_values(weights, for_every_query_head(v, weights).roll({1}, {1}));
   }
 };

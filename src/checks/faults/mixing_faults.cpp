@@ -57,11 +57,11 @@ struct ResidualAdded : Layer {
   at::Tensor x_;
 };
 
-/// Key j counts 1 + j/8 times, whatever key it is.
+/// Key j counts 1 + j times, whatever key it is.
 struct ValuesWeightedByPlace : AttentionCore {
   at::Tensor mix_values(const at::Tensor& weights, const at::Tensor& v) const override {
     const at::Tensor place = at::arange(v.size(-2), at::TensorOptions().dtype(at::kDouble).device(v.device()));
-    return AttentionCore::mix_values(weights, v * (1.0 + place / 8.0).to(v.scalar_type()).unsqueeze(-1));
+    return AttentionCore::mix_values(weights, v * (1.0 + place).to(v.scalar_type()).unsqueeze(-1));
   }
 };
 

@@ -39,9 +39,7 @@ std::vector<FaultEntry> own_mask_faults() {
   return {
       ruled_fault({"own-mask-inverted", "true in the config's own mask hides", seen}, {needs_own_mask}, inverted),
       ruled_fault({"own-mask-forgotten", "the config's own mask hides nothing", seen}, {needs_own_mask}, forgotten),
-      ruled_fault({"own-mask-replaces-causal",
-                   "the config's own mask switches the causal mask off",
-                   {"masked-weights", "causality", "effective-mask"}},
+      ruled_fault({"own-mask-replaces-causal", "the config's own mask switches the causal mask off", seen},
                   {needs_own_mask, needs_a_future}, replaces_causal),
       ruled_fault({"own-mask-transposed", "rows of the config's own mask are taken for columns", seen},
                   {needs_own_mask, needs_square_mask}, transposed),

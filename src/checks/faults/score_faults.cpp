@@ -43,6 +43,7 @@ struct NormOverAllHeads : MultiHeadAttentionImpl {
     return {over_all(right.q, heads.q), over_all(right.k, heads.k), heads.v};
   }
   at::Tensor over_all(const at::Tensor& normed, const at::Tensor& heads) const {
+    if (heads.size(1) == 1) return normed;
     const at::Tensor squares = heads.square().mean(-1, /*keepdim=*/true) + config_.qk_norm_eps;  // (B, H, T, 1)
     return normed * (squares / squares.mean(1, /*keepdim=*/true)).sqrt();
   }
@@ -144,7 +145,7 @@ std::vector<FaultEntry> score_faults() {
        {needs_qk_norm, needs_competing_keys},
        layer_fault<NormForgotten>()},
       {{"qk-norm-over-all-heads", "queries and keys are normed over all heads together", {"reference-weights"}},
-       {needs_qk_norm, needs_two_heads, needs_competing_keys},
+       {needs_two_heads, needs_qk_norm, needs_competing_keys},
        multi_head_fault<NormOverAllHeads>()},
       {{"qk-norm-without-weight", "queries and keys are normed without the norm's weight", {"finite"}},
        {needs_qk_norm, needs_competing_keys},

@@ -38,7 +38,7 @@ std::vector<FaultEntry> window_faults() {
       ruled_fault({"window-one-more", "the window is one key longer", seen}, {needs_window}, other_window(1)),
       ruled_fault({"window-one-less", "the window is one key shorter", seen}, {needs_window}, other_window(-1)),
       ruled_fault({"window-forgotten", "the window hides nothing", seen}, {needs_window}, window_forgotten),
-      ruled_fault({"window-not-causal", "a window takes the place of the causal mask", {"window", "causality"}},
+      ruled_fault({"window-not-causal", "a window takes the place of the causal mask", seen},
                   {needs_window, needs_a_future}, both_sides),
   };
 }

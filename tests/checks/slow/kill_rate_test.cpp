@@ -27,7 +27,7 @@ class FaultsThatDoNotApply : public ::testing::TestWithParam<int> {};
 TEST_P(FaultsThatDoNotApply, ChangeNoBitOfARandomConfig) {
   const auto seed = static_cast<std::uint64_t>(4000000 + GetParam());
   const RandomConfig config = random_config(seed, {"float32", "float64", "bfloat16"}, 16);
-  EXPECT_GT(expect_no_effect_of_what_does_not_apply(config.run, config.command()), 10U);
+  EXPECT_GT(expect_no_effect_of_what_does_not_apply(config.run, config.command()), 5U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Configs, FaultsThatDoNotApply, ::testing::Range(0, 60));
