@@ -81,6 +81,11 @@ Comparison compare_bits(const at::Tensor& actual, const at::Tensor& expected, co
   return comparison;
 }
 
+at::Tensor other_bits(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor both_zero = a.eq(0).logical_and(b.eq(0));
+  return bits_of(a.contiguous()).ne(bits_of(b.contiguous())).logical_and(both_zero.logical_not());
+}
+
 at::Tensor bits_of(const at::Tensor& tensor) {
   switch (tensor.element_size()) {
     case 8:

@@ -49,6 +49,9 @@ Comparison compare_bits(const at::Tensor& actual, const at::Tensor& expected, co
 Comparison judge_errors(const at::Tensor& errors, const ErrorBudget& limit, const AxisNames& axes,
                         std::int64_t first_entry = 0);
 
+/// bool: other bits, and not 0 on both sides: a hidden value's sign may decide between 0 and -0 of a sum of nothing.
+at::Tensor other_bits(const at::Tensor& a, const at::Tensor& b);
+
 /// The tensor's bits as integers: equal only where the numbers are the same bit for bit (0 and -0 differ).
 at::Tensor bits_of(const at::Tensor& tensor);
 

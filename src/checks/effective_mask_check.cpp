@@ -25,8 +25,8 @@ struct KeyMoved {
 };
 
 KeyMoved difference(const at::Tensor& base, const at::Tensor& changed) {
-  const at::Tensor bits = bits_of(base.contiguous()).ne(bits_of(changed.contiguous()));
-  return {bits.any(-1).to(at::kCPU), (changed.to(at::kDouble) - base.to(at::kDouble)).abs().amax(-1).to(at::kCPU)};
+  return {other_bits(base, changed).any(-1).to(at::kCPU),
+          (changed.to(at::kDouble) - base.to(at::kDouble)).abs().amax(-1).to(at::kCPU)};
 }
 
 /// What both ways of measuring have in common: counts, places, and the map of all heads and items together.

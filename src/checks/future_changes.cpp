@@ -57,7 +57,7 @@ class FutureChanger {
     moved.before_cut = before_cut.narrow(0, 0, asked);
     moved.base = unchanged(trials.front().item, chosen).narrow(0, 0, asked);
     moved.changed = changed.contiguous().narrow(0, 0, asked);
-    moved.bits = bits_of(moved.base).ne(bits_of(moved.changed));
+    moved.bits = other_bits(moved.base, moved.changed);
     moved.values = moved.base.ne(moved.changed);
     return moved;
   }

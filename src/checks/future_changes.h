@@ -29,7 +29,7 @@ std::string describe(const Trial& trial);
 /// What a batch of trials did: outputs, and which of them moved.
 struct Moved {
   at::Tensor base, changed;  ///< (n, T, d_model)
-  at::Tensor bits;           ///< bool: not the same bits. What must not move is judged by this.
+  at::Tensor bits;           ///< bool: not the same bits, see other_bits(). What must not move is judged by this.
   at::Tensor values;         ///< bool: not the same number. What must move is judged by this: 0 and -0 are one number.
   at::Tensor before_cut;     ///< (n, T, 1) bool
 };

@@ -2,6 +2,8 @@
 // gradient, on subjects made for them.
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "checks/check_test_support.h"
@@ -25,8 +27,7 @@ class Changed : public LayerSubject {
     return output_ ? output_(output, input.x) : output;
   }
   std::optional<CapturedSteps> attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                      const std::optional<at::Tensor>& mask,
-                                      const at::Tensor& real_keys) override {
+                                      const std::optional<at::Tensor>& mask, const at::Tensor& real_keys) override {
     std::optional<CapturedSteps> steps = LayerSubject::attend(q, k, v, mask, real_keys);
     if (context_) steps->output = steps->values[Step::kContext] = context_(steps->output, v);
     return steps;
@@ -253,6 +254,21 @@ TEST(EvenInput, GivesEveryVisibleKeyAWeightThatMatters) {
   const auto steps = loud.forward_with_steps({even_input(context)});
   const at::Tensor last = steps->values.at(Step::kWeights).select(2, 6);  // sees all seven keys
   EXPECT_GT(last.min().item<double>(), 1.0 / 7.0 / std::exp(1.0));
+}
+
+TEST(OtherBits, TakeBothZerosForOneNumberAndNanForWhatItIs) {
+  const at::Tensor a = at::tensor({0.0, 0.0, 1.0, std::nan(""), 2.0}),
+                   b = at::tensor({-0.0, 1e-300, 1.0, std::nan(""), std::nan("")});
+  EXPECT_TRUE(other_bits(a, b).equal(at::tensor({0, 1, 0, 0, 1}).to(at::kBool)));
+}
+
+TEST(AffordableLength, IsWhatWasWantedWhereThatFitsAndNeverLessThanTheRun) {
+  AttentionConfig config;  // d_model 64, H 4
+  EXPECT_EQ(affordable_length(config, 8, 272, 1e10, 4), 272);
+  EXPECT_LT(affordable_length(config, 8, 272, 1e6, 4), 272);
+  EXPECT_EQ(affordable_length(config, 300, 272, 1e6, 4), 300);
+  config.H = 64;
+  EXPECT_LE(forward_bytes(config, affordable_length(config, 8, 272, 1e12, 4), 4), kSmallBatchBytes);
 }
 
 TEST(TellingPlaces, AreAllWhereThatIsAffordableAndElseHoldBothEndsAndEveryPowerOfTwo) {
