@@ -126,6 +126,13 @@ std::vector<RunFact> engine_facts(const AttentionTrace& trace) {
   return {{"engine", "sdpa, backend " + join(backends) + "; it shows nothing between q, k, v and context"}};
 }
 
+/// "the last 3 tokens are kept".
+std::string kept_words(std::int64_t tokens) {
+  if (tokens == 0) return "no token is kept";
+  if (tokens == 1) return "the last token is kept";
+  return "the last " + std::to_string(tokens) + " tokens are kept";
+}
+
 std::vector<RunFact> cache_facts(const AttentionTrace& trace) {
   const RunConfig& config = trace.config;
   if (!config.cache || trace.calls.empty()) return {};
@@ -135,7 +142,7 @@ std::vector<RunFact> cache_facts(const AttentionTrace& trace) {
   const auto bytes = [](std::int64_t number) { return format_bytes(static_cast<std::uint64_t>(number)); };
   std::string words = bytes(a_token) + " a token (k and v" + (config.B == 1 ? "" : " of all items") + "), " +
                       bytes(last.cache_bytes) + " after the last call";
-  if (layer.window) words += "; the last " + std::to_string(*layer.window - 1) + " tokens are kept for the window";
+  if (layer.window) words += "; " + kept_words(*layer.window - 1) + " for the window";
   if (layer.heads_a_group() > 1) {
     words += "; " + std::to_string(layer.heads_a_group()) + " times less than with " + std::to_string(layer.H) +
              " key heads";
