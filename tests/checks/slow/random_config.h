@@ -138,7 +138,7 @@ inline void add_random_features(Draws& draws, RandomLayer& layer, std::vector<st
   if (!layer.memory && layer.d_k % 2 == 0 && draws.one_in(2)) words.push_back(random_rope(draws));
   if (!layer.memory && draws.one_in(4)) words.push_back(set_word("window", draws.whole(1, layer.T + 2)));
   if (draws.one_in(3)) add_random_mask(draws, layer, words);
-  if (draws.one_in(4)) words.emplace_back("qk_norm=true");
+  if (draws.one_in(4) && layer.d_k > 1) words.emplace_back("qk_norm=true");
   if (draws.one_in(5)) words.push_back("scale=" + draws.word({"0.1", "0.3", "1", "2"}));
   if (!layer.memory && draws.one_in(5)) words.emplace_back("alibi=true");
   if (draws.one_in(4)) {
