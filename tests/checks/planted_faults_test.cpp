@@ -281,7 +281,7 @@ RunConfig grouped_run() {
 
 TEST(PlantedFaults, TiledKeyHeadsAreNamed) {
   const auto results = expect_failing(planted("groups-tiled"), {"gqa-map", "sdpa-forward"}, grouped_run());
-  expect_says(find(results, "gqa-map"), "key heads 0,1,0,1, expected 0,0,1,1: the key heads are tiled");
+  expect_says(find(results, "gqa-map"), "key heads 0,1,0,1, expected 0,0,1,1: they are tiled");
   expect_says(find(judge(grouped_run(), planted("groups-values-tiled"), {"gqa-map"}), "gqa-map"),
               "value heads 0,1,0,1, expected 0,0,1,1");
 }
