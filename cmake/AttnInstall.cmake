@@ -6,7 +6,8 @@ set(_attn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attn")
 set(_attn_library_rooms core files config attention)
 # What a user of the library needs of the rooms below `attention`; none of these shows the JSON library.
 set(_attn_public_headers core/error.h core/matrix.h core/text.h files/safetensors.h files/whole_file.h
-                         config/attention_config.h config/run_config.h config/tokenizer.h)
+                         config/attention_config.h config/mask_config.h config/rope_config.h config/run_config.h
+                         config/tokenizer.h)
 file(GLOB _attn_attention_headers RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS
      "${PROJECT_SOURCE_DIR}/src/attention/*.h")
 
