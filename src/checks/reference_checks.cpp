@@ -58,10 +58,12 @@ double worse_of(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
 
 /// How many roundings of the largest gradient count as one: that of a key is a sum over the heads of its group, in any
 /// order, and the norm's is a difference of two terms of its size. In the 16-bit formats what comes back to q, k and v
-/// is stored, and so rounded, before it is summed over the tokens.
+/// is stored, and so rounded, before it is summed over the tokens. LibTorch's own backward pass takes the context as it
+/// was rounded, one rounding more than the plain formula has.
 double roundings_of_gradient(const AttentionConfig& config, at::ScalarType type) {
   const double stored = at::isReducedFloatingType(type) ? 2.0 : 1.0;
-  return stored * std::sqrt(static_cast<double>(config.heads_a_group())) * (config.qk_norm ? 2.0 : 1.0);
+  return stored * std::sqrt(static_cast<double>(config.heads_a_group())) * (config.qk_norm ? 2.0 : 1.0) *
+         (config.engine == Engine::kSdpa ? 2.0 : 1.0);
 }
 
 /// One limit for all tensors of a check, so that gradients are held to the largest one of the layer: some are 0 by
