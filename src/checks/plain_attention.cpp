@@ -180,12 +180,4 @@ at::Tensor declared_mask(const AttentionConfig& config, std::int64_t query_len, 
   return mask.logical_and(real_keys.to(device).view({-1, 1, 1, key_len}));
 }
 
-at::Tensor declared_mask(bool causal, std::int64_t query_len, std::int64_t key_len, const at::Device& device) {
-  const at::TensorOptions whole = at::TensorOptions().dtype(at::kLong).device(device);
-  const at::Tensor query = at::arange(query_len, whole).unsqueeze(1);
-  const at::Tensor key = at::arange(key_len, whole).unsqueeze(0);
-  const std::int64_t seen_beyond_itself = causal ? key_len - query_len : key_len;
-  return key <= query + seen_beyond_itself;
-}
-
 }  // namespace attn

@@ -44,7 +44,4 @@ inline constexpr double kReferenceMultiplyAdds = 4e9;
 at::Tensor declared_mask(const AttentionConfig& config, std::int64_t query_len, std::int64_t key_len,
                          const at::Tensor& real_keys, const at::Device& device);
 
-/// The causal mask alone, (T_q, T_k) bool: key j <= query i + (T_k - T_q). All true when not causal.
-at::Tensor declared_mask(bool causal, std::int64_t query_len, std::int64_t key_len, const at::Device& device);
-
 }  // namespace attn

@@ -85,8 +85,8 @@ ErrorBudget limit_of(ReferenceRun& run, const std::vector<Compared>& all, const 
   ErrorBudget limit =
       std::isfinite(plain_error) ? budget_of(plain_error, size, type, longest_sum) : cap_of(size, type, longest_sum);
   if (question.roundings > 1.0) {
-    limit.why +=
-        ", " + format_number(question.roundings, 3) + " times for the sums of groups, norms and LibTorch's engine";
+    limit.why += ", " + format_number(question.roundings, 3) +
+                 " times for the sums of groups, norms, 16-bit gradients and LibTorch's engine";
   }
   if (type != at::kDouble || exact <= limit.max_abs) return limit;
   return {exact, "1e-12 * largest value * sqrt(" + std::to_string(longest_sum) + "): float64 rounding"};

@@ -25,7 +25,9 @@ CheckResult check_sink(CheckContext& context) {
   const at::TensorOptions options = context.x().options();
   const at::Tensor q = at::zeros({1, config.H, T, config.d_k()}, options);
   const at::Tensor k = context.draw({1, config.H_kv(), T, config.d_k()}, Draw::kKey);
-  const at::Tensor mask = declared_mask(/*causal=*/true, T, T, q.device());
+  AttentionConfig causal_alone;
+  causal_alone.causal = true;
+  const at::Tensor mask = declared_mask(causal_alone, T, T, {}, q.device());
   const auto steps = context.subject().attend(q, k, at::ones_like(k), mask);
   const at::Tensor* mixed = steps.has_value() ? captured_step(*steps, Step::kContext, q.sizes().vec()) : nullptr;
   if (mixed == nullptr) return not_applicable("the layer lets no q, k and v in");

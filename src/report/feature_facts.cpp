@@ -93,6 +93,13 @@ std::string padding_words(const RunConfig& config) {
          std::to_string(key_length(config));
 }
 
+/// "the last 3 tokens are kept".
+std::string kept_words(std::int64_t tokens) {
+  if (tokens == 0) return "no token is kept";
+  if (tokens == 1) return "the last token is kept";
+  return "the last " + std::to_string(tokens) + " tokens are kept";
+}
+
 }  // namespace
 
 std::vector<RunFact> feature_facts(const RunConfig& config) {
@@ -124,13 +131,6 @@ std::vector<RunFact> engine_facts(const AttentionTrace& trace) {
   }
   if (backends.empty()) return {};
   return {{"engine", "sdpa, backend " + join(backends) + "; it shows nothing between q, k, v and context"}};
-}
-
-/// "the last 3 tokens are kept".
-std::string kept_words(std::int64_t tokens) {
-  if (tokens == 0) return "no token is kept";
-  if (tokens == 1) return "the last token is kept";
-  return "the last " + std::to_string(tokens) + " tokens are kept";
 }
 
 std::vector<RunFact> cache_facts(const AttentionTrace& trace) {

@@ -3,6 +3,7 @@
 
 #include "attention/multi_head_attention.h"
 #include "attention/single_head_attention.h"
+#include "attention/small_config.h"
 #include "core/error.h"
 #include "support/tensor_helpers.h"
 
@@ -12,15 +13,8 @@ namespace {
 using test::identical;
 using test::max_difference;
 using test::random_tensor;
+using test::small_config;
 using test::tensor_of;
-
-AttentionConfig small_config() {
-  AttentionConfig config;
-  config.d_model = 12;
-  config.H = 3;
-  config.max_seq_len = 16;
-  return config;
-}
 
 /// A layer whose scores are all 0, so that its weights are what the mask leaves.
 AttentionOutput flat(const AttentionConfig& config, const AttentionInput& input) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "attention/multi_head_attention.h"
+#include "attention/small_config.h"
 #include "core/error.h"
 #include "support/tensor_helpers.h"
 
@@ -13,12 +14,9 @@ using test::max_difference;
 using test::random_tensor;
 
 AttentionConfig cross_config() {
-  AttentionConfig config;
-  config.d_model = 12;
-  config.H = 3;
+  AttentionConfig config = test::small_config();
   config.qkv = QkvLayout::kSeparate;
   config.causal = false;
-  config.max_seq_len = 16;
   return config;
 }
 

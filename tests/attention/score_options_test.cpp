@@ -5,6 +5,7 @@
 
 #include "attention/alibi.h"
 #include "attention/multi_head_attention.h"
+#include "attention/small_config.h"
 #include "support/tensor_helpers.h"
 
 namespace attn {
@@ -13,15 +14,8 @@ namespace {
 using test::identical;
 using test::max_difference;
 using test::random_tensor;
+using test::small_config;
 using test::tensor_of;
-
-AttentionConfig small_config() {
-  AttentionConfig config;
-  config.d_model = 12;
-  config.H = 3;
-  config.max_seq_len = 16;
-  return config;
-}
 
 AttentionCoreOutput attend_zero_scores(std::int64_t keys, const AttentionCoreOptions& options) {
   const at::Tensor q = at::zeros({1, 1, 1, 2}, at::kDouble), k = at::zeros({1, 1, keys, 2}, at::kDouble);

@@ -136,9 +136,12 @@ TEST(LargestScore, ABiasCountsByTheWeightOfItsKeys) {
 }
 
 TEST(DeclaredMask, IsAlignedToTheBottomRight) {
-  const at::Tensor mask = declared_mask(true, 2, 4, at::kCPU);
-  EXPECT_TRUE(mask.equal(at::tensor({1, 1, 1, 0, 1, 1, 1, 1}).view({2, 4}).to(at::kBool)));
-  EXPECT_TRUE(declared_mask(false, 2, 4, at::kCPU).all().item<bool>());
+  AttentionConfig config;
+  config.causal = true;
+  const at::Tensor mask = declared_mask(config, 2, 4, {}, at::kCPU);
+  EXPECT_TRUE(mask.equal(at::tensor({1, 1, 1, 0, 1, 1, 1, 1}).view({1, 1, 2, 4}).to(at::kBool)));
+  config.causal = false;
+  EXPECT_TRUE(declared_mask(config, 2, 4, {}, at::kCPU).all().item<bool>());
 }
 
 }  // namespace

@@ -39,10 +39,6 @@ using StaleAfterReset = WithCache<Layer, StaleCache>;
 template <typename Layer>
 using DropsOneTooMany = WithCache<Layer, ForgetfulCache>;
 
-bool without_window(const MaskedPair& pair) {
-  return causal_allows(pair) && own_mask_allows(pair) && pair.key_is_token;
-}
-
 /// From the second call on neither the mask nor the cache knows of the window.
 template <typename Layer>
 struct WindowForgotten : WithCache<Layer, EndlessCache> {
@@ -50,7 +46,7 @@ struct WindowForgotten : WithCache<Layer, EndlessCache> {
   std::optional<at::Tensor> mask(const MaskPlace& place, const at::Tensor& real_keys) const override {
     const std::optional<at::Tensor> right = Layer::mask(place, real_keys);
     if (place.first_query == 0) return right;
-    return ruled_mask(without_window, this->config_, place, real_keys, right);
+    return ruled_mask(allowed_without_window, this->config_, place, real_keys, right);
   }
 };
 
@@ -113,8 +109,8 @@ std::string needs_key_before(const RunConfig& run) {
 
 std::string needs_full_window(const RunConfig& run) {
   if (!run.attention.window.has_value()) return "there is no window";
+  if (std::string missing = needs_kept_keys(run); !missing.empty()) return missing;
   const std::int64_t oldest = *run.attention.window - 1;
-  if (oldest == 0) return "a window of 1 keeps no key";
   const bool some = some_visible_pair(run, [&](std::int64_t query, std::int64_t key) { return query - key == oldest; });
   return some ? "" : "no query sees the oldest key of its window";
 }
@@ -122,7 +118,7 @@ std::string needs_full_window(const RunConfig& run) {
 /// A pair that only the window hides.
 std::string needs_hiding_window(const RunConfig& run) {
   if (!run.attention.window.has_value()) return "there is no window";
-  return masks_otherwise(without_window, run) ? "" : "the window hides nothing";
+  return masks_otherwise(allowed_without_window, run) ? "" : "the window hides nothing";
 }
 
 /// Whether, token by token, some query sees other keys from the beginning of those that are kept.

@@ -10,11 +10,7 @@ DeclaredPairs::DeclaredPairs(const RunConfig& run) : run_(run) {}
 
 std::int64_t DeclaredPairs::items() const { return run_.padding.has_value() ? run_.B : 1; }
 
-bool DeclaredPairs::is_token(std::int64_t item, std::int64_t key) const {
-  if (!run_.padding.has_value()) return true;
-  const std::int64_t length = run_.lengths.at(static_cast<std::size_t>(item));
-  return *run_.padding == PaddingSide::kRight ? key < length : key >= keys() - length;
-}
+bool DeclaredPairs::is_token(std::int64_t item, std::int64_t key) const { return is_real_key(run_, item, key); }
 
 bool DeclaredPairs::visible(std::int64_t item, std::int64_t query, std::int64_t key) const {
   return is_token(item, key) && may_look(run_.attention, query, key, queries(), keys());

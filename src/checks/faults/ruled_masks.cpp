@@ -28,6 +28,10 @@ bool own_mask_allows(const MaskedPair& pair) {
   return !pair.config.mask.has_value() || own_mask_allows(*pair.config.mask, pair.query, pair.key);
 }
 
+bool allowed_without_window(const MaskedPair& pair) {
+  return causal_allows(pair) && own_mask_allows(pair) && pair.key_is_token;
+}
+
 std::optional<at::Tensor> ruled_mask(const MaskRule& rule, const AttentionConfig& config, const MaskPlace& place,
                                      const at::Tensor& real_keys, const std::optional<at::Tensor>& honest) {
   const std::int64_t items = real_keys.defined() ? real_keys.size(0) : 1;

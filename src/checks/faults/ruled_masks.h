@@ -29,6 +29,9 @@ bool causal_allows(const MaskedPair& pair);
 bool window_allows(const MaskedPair& pair);
 bool own_mask_allows(const MaskedPair& pair);
 
+/// All of them but the window, padding too.
+bool allowed_without_window(const MaskedPair& pair);
+
 /// The rule's mask for these queries and keys, in the shape that MultiHeadAttentionImpl::mask() gives; `honest` itself
 /// where they are equal.
 std::optional<at::Tensor> ruled_mask(const MaskRule& rule, const AttentionConfig& config, const MaskPlace& place,

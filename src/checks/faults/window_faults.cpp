@@ -13,13 +13,9 @@ MaskRuleOf other_window(std::int64_t more) {
     return [more](const MaskedPair& pair) {
       const bool inside =
           !pair.config.window.has_value() || std::abs(pair.query - pair.key) < *pair.config.window + more;
-      return inside && causal_allows(pair) && own_mask_allows(pair) && pair.key_is_token;
+      return inside && allowed_without_window(pair);
     };
   };
-}
-
-bool window_forgotten(const MaskedPair& pair) {
-  return causal_allows(pair) && own_mask_allows(pair) && pair.key_is_token;
 }
 
 /// As many keys on the other side.
@@ -37,7 +33,7 @@ std::vector<FaultEntry> window_faults() {
   return {
       ruled_fault({"window-one-more", "the window is one key longer", seen}, {needs_window}, other_window(1)),
       ruled_fault({"window-one-less", "the window is one key shorter", seen}, {needs_window}, other_window(-1)),
-      ruled_fault({"window-forgotten", "the window hides nothing", seen}, {needs_window}, window_forgotten),
+      ruled_fault({"window-forgotten", "the window hides nothing", seen}, {needs_window}, allowed_without_window),
       ruled_fault({"window-not-causal", "a window takes the place of the causal mask", seen},
                   {needs_window, needs_a_future}, both_sides),
   };
