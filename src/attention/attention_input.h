@@ -1,6 +1,8 @@
 // What a forward pass of the layer is given. A new capability adds a field here, and no override changes.
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 namespace attn {
@@ -15,5 +17,8 @@ struct AttentionInput {
                               ///< this call's tokens. Undefined: every key is a token.
   KeyValueCache* cache = nullptr;  ///< keys and values of earlier calls, and where this call's are kept. Not owned.
 };
+
+/// `count` tokens of x from `first` on, with their padding; a memory and its padding stay whole. Views.
+AttentionInput tokens_of(const AttentionInput& input, std::int64_t first, std::int64_t count);
 
 }  // namespace attn

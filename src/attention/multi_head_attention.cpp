@@ -224,11 +224,7 @@ void MultiHeadAttentionImpl::set_causal(bool causal) {
   }
 }
 
-void MultiHeadAttentionImpl::remove_masks() {
-  config_.causal = false;
-  config_.window.reset();
-  config_.mask.reset();
-}
+void MultiHeadAttentionImpl::remove_masks() { config_ = config_.without_masks(); }
 
 void MultiHeadAttentionImpl::set_dropout(double dropout) {
   AttentionConfig changed = config_;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "checks/check_context.h"
-#include "checks/number_format.h"
+#include "checks/reference/number_format.h"
 #include "core/text.h"
 
 namespace attn {
@@ -140,7 +140,6 @@ CheckResult check_determinism(CheckContext& context) {
 }
 
 CheckResult check_dropout(CheckContext& context) {
-  if (context.config().dropout == 0.0) return not_applicable("dropout is 0");
   const at::NoGradGuard no_gradients;
   Subject& subject = context.subject();
   Findings findings("distance from what is expected");

@@ -140,8 +140,6 @@ Comparison judge_cuts(const std::map<std::int64_t, CutOutcome>& cuts) {
 }  // namespace
 
 CheckResult check_causality(CheckContext& context) {
-  if (!context.config().causal) return not_applicable("the layer is not causal");
-  if (context.T() == 1) return not_applicable("T is 1: there is no future");
   const Plan plan = make_plan(context);
   Leaks leaks;
   leaks.comparison.limit = {0.0, "same shape, same slot: not one bit may differ"};
@@ -161,8 +159,6 @@ CheckResult check_causality(CheckContext& context) {
 }
 
 CheckResult check_mask_control(CheckContext& context) {
-  if (!context.config().causal) return not_applicable("the layer is not causal");
-  if (context.T() == 1) return not_applicable("T is 1: there is no future");
   const Movable movable = movable_items(context);
   if (movable.last_real < 1) return not_applicable("padding leaves the first token alone");
   const std::unique_ptr<Subject> open = context.subject().without_masks();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "checks/plain_attention.h"
+#include "checks/reference/plain_attention.h"
 #include "checks/reference_run.h"
 #include "experiment/random_input.h"
 

@@ -8,7 +8,7 @@
 
 #include "checks/check_context.h"
 #include "checks/check_table.h"
-#include "checks/diagnosis.h"
+#include "checks/diagnosis/diagnosis.h"
 #include "checks/layer_subject.h"
 #include "checks/run_checks.h"
 #include "core/error.h"
@@ -30,13 +30,15 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+void require_known(const std::string& name) {
+  const std::vector<std::string> known = check_names();
+  if (!contains(known, name)) throw ConfigError(unknown_word("check", name, known));
+}
+
 /// The checks that the options leave, in the order of the list.
 std::vector<const CheckEntry*> chosen_checks(const VerifyOptions& options) {
-  const std::vector<std::string> known = check_names();
   for (const std::vector<std::string>* names : {&options.only, &options.skip}) {
-    for (const std::string& name : *names) {
-      if (!contains(known, name)) throw ConfigError(unknown_word("check", name, known));
-    }
+    for (const std::string& name : *names) require_known(name);
   }
   std::vector<const CheckEntry*> chosen;
   for (const CheckEntry& check : check_table()) {
@@ -56,6 +58,7 @@ CheckResult with_status(CheckStatus status, const std::string& detail) {
 
 /// The check's status, numbers and words, whatever happens in it.
 CheckResult judge(const CheckEntry& check, CheckContext& context) {
+  if (const std::string why = check.ruled_out(context.run()); !why.empty()) return not_applicable(why);
   CheckResult result;
   try {
     with_torch_guarded(context.run(), [&] {
@@ -101,6 +104,12 @@ const std::vector<CheckInfo>& check_list() {
     return list;
   }();
   return infos;
+}
+
+std::string why_ruled_out(const std::string& check, const RunConfig& config) {
+  require_known(check);
+  const auto is_named = [&](const CheckEntry& entry) { return entry.info.name == check; };
+  return std::find_if(check_table().begin(), check_table().end(), is_named)->ruled_out(config);
 }
 
 CheckResult run_check(const CheckEntry& check, CheckContext& context) {

@@ -20,6 +20,10 @@ struct CheckInfo {
 
 const std::vector<CheckInfo>& check_list();
 
+/// Why the check has nothing to judge in this config; empty: it has, though it may still find that the layer does not
+/// show what it needs. Throws ConfigError for an unknown name, with the nearest known one.
+std::string why_ruled_out(const std::string& check, const RunConfig& config);
+
 struct VerifyOptions {
   std::vector<std::string> only;  ///< names; empty: all. Unknown names throw ConfigError with the nearest known one.
   std::vector<std::string> skip;

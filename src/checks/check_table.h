@@ -6,12 +6,14 @@
 
 #include "checks/check_context.h"
 #include "checks/check_list.h"
+#include "checks/ruled_out.h"
 
 namespace attn {
 
 struct CheckEntry {
   CheckInfo info;
-  CheckResult (*run)(CheckContext& context);
+  CheckResult (*run)(CheckContext& context);  ///< called only where the config does not rule the check out.
+  Ruling ruled_out = never_ruled_out;
 };
 
 /// In the order in which they run: cheap and telling ones first.

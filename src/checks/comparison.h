@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "checks/error_budget.h"
+#include "checks/reference/error_budget.h"
 
 namespace attn {
 

@@ -6,8 +6,8 @@
 
 #include "checks/check_context.h"
 #include "checks/even_input.h"
-#include "checks/number_format.h"
-#include "checks/plain_attention.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/plain_attention.h"
 #include "checks/sampling.h"
 #include "core/text.h"
 

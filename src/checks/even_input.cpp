@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "checks/pipeline_steps.h"
-#include "checks/plain_scores.h"
+#include "checks/reference/plain_scores.h"
 
 namespace attn {
 namespace {

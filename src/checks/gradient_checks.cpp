@@ -9,7 +9,7 @@
 
 #include "checks/check_context.h"
 #include "checks/even_input.h"
-#include "checks/number_format.h"
+#include "checks/reference/number_format.h"
 #include "checks/reference_run.h"
 #include "checks/sampling.h"
 #include "core/text.h"
@@ -203,7 +203,7 @@ CheckResult check_gradient(CheckContext& context) {
   constexpr double kForwards = 4.0 * 10.0;  // four for each of about ten targets
   std::int64_t T = context.T();
   while (T > 1 && kForwards * forward_cost(context.config(), 1, T) > context.budget(kDifferenceBudget)) T = (T + 1) / 2;
-  AttentionInput input = in_type(first_tokens(items_of(context.input(), 0, 1), T), at::kDouble);
+  AttentionInput input = in_type(tokens_of(items_of(context.input(), 0, 1), 0, T), at::kDouble);
   input.x = input.x.clone();
   if (context.has_memory()) input.memory = input.memory.clone();
   const at::Tensor d_output = context.draw({1, T, context.config().d_model}, Draw::kGradient).to(at::kDouble);
@@ -223,9 +223,7 @@ CheckResult check_gradient(CheckContext& context) {
 }
 
 CheckResult check_causality_gradient(CheckContext& context) {
-  if (!context.config().causal) return not_applicable("the layer is not causal");
   const std::int64_t T = context.T();
-  if (T == 1) return not_applicable("T is 1: there is no future");
   Findings findings("largest gradient at a later token");
   const double affordable = context.budget(kBackwardBudget) / (2.0 * forward_cost(context.config(), context.B(), T));
   const std::vector<std::int64_t> rows = telling_places(0, T - 1, affordable);

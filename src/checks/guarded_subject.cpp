@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "checks/number_format.h"
+#include "checks/reference/number_format.h"
 #include "core/text.h"
 #include "experiment/torch_guard.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "checks/check_context.h"
-#include "checks/reference_attention.h"
+#include "checks/reference/reference_attention.h"
 #include "checks/sampling.h"
 #include "core/text.h"
 
@@ -254,7 +254,6 @@ void judge_map(Findings& findings, const std::string& what, const HeadMap& found
 
 CheckResult check_head_independence(CheckContext& context) {
   const std::int64_t H = context.config().H;
-  if (H == 1) return not_applicable("H is 1: there is no other head");
   const at::NoGradGuard no_gradients;
   const std::vector<HeadChange> changes = head_changes(context.config());
   const bool something_visible = context.visible().any().item<bool>();
@@ -273,17 +272,16 @@ CheckResult check_head_independence(CheckContext& context) {
 }
 
 CheckResult check_gqa_map(CheckContext& context) {
-  const AttentionConfig& config = context.config();
-  if (config.heads_a_group() == 1) return not_applicable("H_kv is H: every head has keys and values of its own");
   const at::NoGradGuard no_gradients;
   const std::optional<HeadMap> values = map_of_values(context), keys = map_of_keys(context);
   if (!values.has_value() || !keys.has_value()) return not_applicable("the layer lets no q, k and v in");
-  const HeadMap declared = declared_map(config);
+  const HeadMap declared = declared_map(context.config());
   Findings findings("wrong pairs of key head and query head");
   judge_map(findings, "key", *keys, declared);
   judge_map(findings, "value", *values, declared);
   if (findings.all_well()) {
-    findings.note("query heads 0 to " + std::to_string(config.H - 1) + " use key heads " + words_of(declared));
+    findings.note("query heads 0 to " + std::to_string(context.config().H - 1) + " use key heads " +
+                  words_of(declared));
   }
   return findings.result();
 }

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "checks/check_context.h"
-#include "checks/number_format.h"
-#include "checks/plain_attention.h"
-#include "checks/plain_rounding.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/plain_attention.h"
+#include "checks/reference/plain_rounding.h"
 #include "checks/sampling.h"
 #include "core/text.h"
 #include "experiment/random_input.h"
@@ -146,15 +146,10 @@ CheckResult check_batch_independence(CheckContext& context) {
 }
 
 CheckResult check_permutation(CheckContext& context) {
-  const AttentionConfig& config = context.config();
-  if (context.T_k() == 1) {
-    return not_applicable(std::string(context.has_memory() ? "T_k" : "T") + " is 1: there is only one order");
-  }
-  if (config.alibi) return not_applicable("alibi gives every key a bias by its place, so its place counts");
   const at::NoGradGuard no_gradients;
   Findings findings("largest difference");
   const bool keys = permute_keys(context, findings);
-  const bool tokens = has_no_places(config);
+  const bool tokens = has_no_places(context.config());
   if (!keys && !tokens) return not_applicable("the layer's tokens have places, and it lets no q, k, v and mask in");
   if (tokens) permute_tokens(context, findings);
   findings.note(std::string(keys ? "keys with the mask's columns" : "") + (keys && tokens ? ", " : "") +

@@ -43,8 +43,6 @@ void poison_token(CheckContext& context, Findings& findings, const Poison& poiso
 }  // namespace
 
 CheckResult check_truncation(CheckContext& context) {
-  if (!context.config().causal) return not_applicable("the layer is not causal: outputs owe to later tokens");
-  if (context.T() == 1) return not_applicable("T is 1: there is no shorter run");
   const at::NoGradGuard no_gradients;
   const at::Tensor whole = context.subject().forward(context.input());
   const ErrorBudget own = context.output_budget();
@@ -54,7 +52,7 @@ CheckResult check_truncation(CheckContext& context) {
       telling_places(1, context.T() - 1, context.budget(kTruncationBudget) / cost);
   Findings findings("largest difference");
   for (const std::int64_t t : lengths) {
-    const at::Tensor shorter = context.subject().forward(first_tokens(context.input(), t));
+    const at::Tensor shorter = context.subject().forward(tokens_of(context.input(), 0, t));
     const Comparison comparison = compare(shorter, whole.narrow(1, 0, t), limit, kTokenAxes);
     findings.add("first " + std::to_string(t) + " tokens", comparison);
     if (comparison.wrong > 0 && comparison.non_finite == 0) {

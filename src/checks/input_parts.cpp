@@ -27,13 +27,6 @@ AttentionInput chosen_items(const AttentionInput& input, const std::vector<std::
   return each_part(input, [&](const at::Tensor& part) { return part.index_select(0, chosen); });
 }
 
-AttentionInput first_tokens(const AttentionInput& input, std::int64_t length) {
-  AttentionInput shorter = with_x(input, input.x.narrow(1, 0, length));
-  const bool hides_tokens_of_x = input.real_keys.defined() && !input.memory.defined();
-  if (hides_tokens_of_x) shorter.real_keys = input.real_keys.narrow(1, 0, length);
-  return shorter;
-}
-
 AttentionInput with_x(const AttentionInput& input, const at::Tensor& x) {
   AttentionInput changed = input;
   changed.x = x;

@@ -15,9 +15,6 @@ AttentionInput items_of(const AttentionInput& input, std::int64_t first, std::in
 /// These batch items, each as often as it is named.
 AttentionInput chosen_items(const AttentionInput& input, const std::vector<std::int64_t>& items);
 
-/// The first `length` tokens of x; a memory stays whole. Views.
-AttentionInput first_tokens(const AttentionInput& input, std::int64_t length);
-
 /// Another x of as many items and tokens.
 AttentionInput with_x(const AttentionInput& input, const at::Tensor& x);
 

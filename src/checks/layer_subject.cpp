@@ -56,8 +56,7 @@ std::optional<std::vector<DecodedPiece>> LayerSubject::forward_in_pieces(const A
   std::vector<DecodedPiece> pieces;
   std::int64_t first = 0;
   for (const std::int64_t length : lengths) {
-    AttentionInput piece{input.x.narrow(1, first, length)};
-    if (input.real_keys.defined()) piece.real_keys = input.real_keys.narrow(1, first, length);
+    AttentionInput piece = tokens_of(input, first, length);
     piece.cache = cache_.get();
     const at::Tensor output = layer_->forward(piece).output;
     const std::int64_t keys = cache_->k().defined() ? cache_->k().size(-2) : 0;
@@ -96,9 +95,7 @@ std::unique_ptr<Subject> LayerSubject::without_masks() {
   std::shared_ptr<MultiHeadAttentionImpl> layer = factory_(run_);
   layer->remove_masks();
   RunConfig run = run_;
-  run.attention.causal = false;
-  run.attention.window.reset();
-  run.attention.mask.reset();
+  run.attention = run.attention.without_masks();
   return std::make_unique<LayerSubject>(std::move(run), factory_, std::move(layer));
 }
 

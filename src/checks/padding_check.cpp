@@ -84,7 +84,6 @@ void judge_blind_rows(CheckContext& context, Findings& findings) {
 
 CheckResult check_padding(CheckContext& context) {
   const AttentionInput& input = context.input();
-  if (!input.real_keys.defined()) return not_applicable("the config has no padding");
   const at::NoGradGuard no_gradients;
   const at::Tensor whole = context.subject().forward(input);
   Findings findings("largest difference");

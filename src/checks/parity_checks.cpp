@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "checks/check_context.h"
-#include "checks/error_budget.h"
-#include "checks/number_format.h"
-#include "checks/plain_attention.h"
-#include "checks/plain_rounding.h"
+#include "checks/reference/error_budget.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/plain_attention.h"
+#include "checks/reference/plain_rounding.h"
 #include "checks/sdpa_backends.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -246,8 +246,6 @@ std::string judge_in_float64(CheckContext& context, Findings& findings, const Di
 }
 
 CheckResult judge_core(CheckContext& context, const Direction& direction) {
-  const std::string why_not = why_no_library(context.config());
-  if (!why_not.empty()) return not_applicable(why_not);
   const auto [state, run] = core_run(context.pass(), context);
   if (state == CoreState::kNoCore) return not_applicable("the layer shows no q, k, v and context");
   Findings findings("largest difference");

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checks/check_context.h"
-#include "checks/reference_layer.h"
+#include "checks/reference/reference_layer.h"
 #include "checks/reference_run.h"
 #include "core/text.h"
 

@@ -8,8 +8,8 @@
 
 #include "checks/check_context.h"
 #include "checks/input_parts.h"
-#include "checks/loop_numbers.h"
-#include "checks/plain_rounding.h"
+#include "checks/reference/loop_numbers.h"
+#include "checks/reference/plain_rounding.h"
 #include "core/text.h"
 
 namespace attn {

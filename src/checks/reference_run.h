@@ -13,9 +13,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "checks/error_budget.h"
-#include "checks/plain_layer.h"
-#include "checks/reference_layer.h"
+#include "checks/reference/error_budget.h"
+#include "checks/reference/plain_layer.h"
+#include "checks/reference/reference_layer.h"
 #include "checks/reference_sample.h"
 #include "checks/subject.h"
 

@@ -6,7 +6,7 @@
 
 #include "checks/check_context.h"
 #include "checks/input_parts.h"
-#include "checks/reference_layer.h"
+#include "checks/reference/reference_layer.h"
 
 namespace attn {
 namespace {

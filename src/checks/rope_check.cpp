@@ -7,11 +7,11 @@
 #include <variant>
 
 #include "checks/check_context.h"
-#include "checks/loop_numbers.h"
-#include "checks/number_format.h"
 #include "checks/pipeline_steps.h"
-#include "checks/plain_attention.h"
-#include "checks/reference_rope.h"
+#include "checks/reference/loop_numbers.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/plain_attention.h"
+#include "checks/reference/reference_rope.h"
 #include "checks/sampling.h"
 #include "core/text.h"
 
@@ -131,7 +131,6 @@ void judge_values(Findings& findings, const at::Tensor& v, const at::Tensor& con
 
 CheckResult check_rope_relative(CheckContext& context) {
   const AttentionConfig& config = context.config();
-  if (!config.rope.has_value()) return not_applicable("the config has no rope");
   const at::NoGradGuard no_gradients;
   const std::int64_t T = telling_length(context);
   const at::Tensor token = context.draw({1, 1, config.d_model}, Draw::kOtherInput);

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "checks/check_context.h"
-#include "checks/number_format.h"
 #include "checks/pipeline_steps.h"
-#include "checks/plain_scores.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/plain_scores.h"
 #include "core/text.h"
 
 namespace attn {
@@ -155,10 +155,6 @@ void judge_variance(CheckContext& context, Findings& findings) {
 
 CheckResult check_scale(CheckContext& context) {
   const AttentionConfig& config = context.config();
-  if (context.T_k() == 1) {
-    return not_applicable(std::string(context.has_memory() ? "T_k" : "T") +
-                          " is 1: with one key every scale gives weight 1");
-  }
   const at::Tensor* q = context.step(query_step(config), context.heads_shape());
   const at::Tensor* k = context.step(key_step(config), context.keys_shape());
   const at::Tensor* scaled = context.step(Step::kScaledScores, context.pairs_shape());

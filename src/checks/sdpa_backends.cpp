@@ -56,12 +56,6 @@ const std::vector<SdpaBackend>& sdpa_backends() {
   return backends;
 }
 
-std::string why_no_library(const AttentionConfig& config) {
-  if (config.softcap.has_value()) return "LibTorch's function has no softcap";
-  if (config.sink) return "LibTorch's function has no sink";
-  return "";
-}
-
 std::optional<CoreOutput> library_core(const CoreInput& input, const SdpaBackend& backend, bool with_strides) {
   const OnlyBackend only(backend.value);
   const bool backward = input.d_context.defined();

@@ -7,7 +7,7 @@
 
 #include <ATen/SDPBackend.h>
 
-#include "checks/plain_attention.h"
+#include "checks/reference/plain_attention.h"
 
 namespace attn {
 
@@ -18,9 +18,6 @@ struct SdpaBackend {
 
 /// In the order in which they are tried.
 const std::vector<SdpaBackend>& sdpa_backends();
-
-/// "LibTorch's function has no softcap"; empty: it has all that the config asks for.
-std::string why_no_library(const AttentionConfig& config);
 
 /// scaled_dot_product_attention of the input by this backend alone, with the explicit mask and no flag; absent when
 /// this LibTorch does not offer it here. `with_strides`: the inputs lie in memory as a split into heads leaves them.

@@ -2,8 +2,8 @@
 #include <ATen/ATen.h>
 
 #include "checks/check_context.h"
-#include "checks/number_format.h"
 #include "checks/pipeline_steps.h"
+#include "checks/reference/number_format.h"
 #include "checks/reference_run.h"
 #include "core/text.h"
 #include "experiment/experiment.h"

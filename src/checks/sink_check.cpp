@@ -4,15 +4,14 @@
 #include <algorithm>
 
 #include "checks/check_context.h"
-#include "checks/number_format.h"
-#include "checks/plain_attention.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/plain_attention.h"
 #include "core/text.h"
 
 namespace attn {
 
 CheckResult check_sink(CheckContext& context) {
   const AttentionConfig& config = context.config();
-  if (!config.sink) return not_applicable("the config has no sink");
   const at::NoGradGuard no_gradients;
   Findings findings("largest difference of what is left for the keys");
   const at::Tensor sinks = context.parameter("sinks");

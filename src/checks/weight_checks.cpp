@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "checks/check_context.h"
-#include "checks/number_format.h"
 #include "checks/pipeline_steps.h"
-#include "checks/plain_attention.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/plain_attention.h"
 #include "core/text.h"
 
 namespace attn {
@@ -200,17 +200,13 @@ CheckResult check_masked_weights(CheckContext& context) {
 }
 
 CheckResult check_first_token(CheckContext& context) {
-  const AttentionConfig& config = context.config();
-  if (!config.causal) return not_applicable("the layer is not causal");
-  if (context.T() == 1) return not_applicable("T is 1: there is no later token that the first one could see");
-  if (config.sink) return not_applicable("the sink takes its share of the first token's value");
   const at::Tensor sees_itself = context.visible().select(-1, 0).select(-1, 0).flatten();  // (B or 1)
   if (!sees_itself.any().item<bool>()) return not_applicable("the first token is padding, or hidden from itself");
   const at::Tensor* output = context.step(Step::kContext, context.heads_shape());
   const at::Tensor* v = context.step(Step::kV, context.keys_shape());
   if (output == nullptr || v == nullptr) return not_applicable("the layer shows no v and context");
   const at::Tensor seen = sees_itself.expand({context.B()}).view({-1, 1, 1, 1});
-  const at::Tensor value = for_query_heads(v->narrow(2, 0, 1), config.H), found = output->narrow(2, 0, 1);
+  const at::Tensor value = for_query_heads(v->narrow(2, 0, 1), context.config().H), found = output->narrow(2, 0, 1);
   Findings findings("largest difference");
   Comparison comparison = compare(found, at::where(seen, value, found),
                                   {0.0, "one weight of exactly 1 times a value rounds nothing"}, kQueryAxes);

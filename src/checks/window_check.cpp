@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "checks/check_context.h"
-#include "checks/may_look.h"
-#include "checks/plain_attention.h"
+#include "checks/reference/may_look.h"
+#include "checks/reference/plain_attention.h"
 #include "checks/sampling.h"
 #include "core/text.h"
 
@@ -79,7 +79,6 @@ std::string window_diagnosis(const AttentionConfig& config, const at::Tensor& fo
 
 CheckResult check_window(CheckContext& context) {
   const AttentionConfig& config = context.config();
-  if (!config.window.has_value()) return not_applicable("the config has no window");
   const at::NoGradGuard no_gradients;
   const std::int64_t T = telling_length(context);
   const std::optional<at::Tensor> found = weights_used(context, T);

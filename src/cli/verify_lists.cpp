@@ -32,31 +32,11 @@ std::vector<std::string> check_names() {
   return names;
 }
 
-bool is_ruled_out(const std::string& check, const RunConfig& config) {
-  const AttentionConfig& layer = config.attention;
-  const bool no_future = !layer.causal || config.T == 1;
-  if (is_one_of(check, {"causality", "causality-gradient", "mask-control", "truncation"})) return no_future;
-  if (check == "first-token") return no_future || layer.sink;
-  if (check == "kv-cache") return no_future || config.memory_length.has_value();
-  if (check == "scale") return key_length(config) == 1 || layer.engine == Engine::kSdpa;
-  if (check == "permutation") return key_length(config) == 1 || layer.alibi;
-  if (check == "head-independence") return layer.H == 1;
-  if (check == "dropout") return layer.dropout == 0.0;
-  if (check == "rope-relative") return !layer.rope.has_value();
-  if (check == "gqa-map") return layer.heads_a_group() == 1;
-  if (check == "window") return !layer.window.has_value();
-  if (check == "padding") return !config.padding.has_value();
-  if (check == "sink") return !layer.sink;
-  if (is_one_of(check, {"sdpa-forward", "sdpa-backward"})) return layer.softcap.has_value() || layer.sink;
-  if (is_one_of(check, {"row-sums", "masked-weights", "reference-weights"})) return layer.engine == Engine::kSdpa;
-  return false;
-}
-
 void print_check_list(std::ostream& out, const std::optional<RunConfig>& config) {
   std::vector<std::string> names;
   std::vector<std::string> words;
   for (const CheckInfo& info : check_list()) {
-    if (config && is_ruled_out(info.name, *config)) continue;
+    if (config && !why_ruled_out(info.name, *config).empty()) continue;
     names.push_back(info.name);
     words.push_back(info.question + (info.needs == "-" ? "" : " (needs " + info.needs + ")"));
   }

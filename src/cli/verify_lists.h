@@ -21,7 +21,4 @@ void print_fault_list(std::ostream& out, const std::optional<RunConfig>& config)
 /// All that is known about a check. Throws ConfigError for an unknown name.
 void explain_check(std::ostream& out, const std::string& name);
 
-/// Does the config alone say that the check has nothing to judge? It can still turn out "n/a" in a run.
-bool is_ruled_out(const std::string& check, const RunConfig& config);
-
 }  // namespace attn

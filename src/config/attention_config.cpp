@@ -175,6 +175,14 @@ std::optional<ConfigFault> find_fault(const AttentionConfig& config) {
   return score_fault(config);
 }
 
+AttentionConfig AttentionConfig::without_masks() const {
+  AttentionConfig open = *this;
+  open.causal = false;
+  open.window.reset();
+  open.mask.reset();
+  return open;
+}
+
 void validate(const AttentionConfig& config) {
   if (const auto fault = find_fault(config)) throw ConfigError(fault->key + ": " + fault->text);
 }

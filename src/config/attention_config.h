@@ -75,6 +75,9 @@ struct AttentionConfig {
   /// Vaswani et al. 2017, section 3.2.1.
   double scale() const { return given_scale.value_or(1.0 / std::sqrt(static_cast<double>(d_k()))); }
 
+  /// The same layer without its causal mask, window and mask of its own.
+  AttentionConfig without_masks() const;
+
   friend bool operator==(const AttentionConfig&, const AttentionConfig&) = default;
 };
 

@@ -11,7 +11,7 @@
 #include "config/config_reader.h"
 #include "config/input_reader.h"
 #include "config/layer_reader.h"
-#include "config/model_config.h"
+#include "config/models/model_config.h"
 #include "config/run_shape.h"
 #include "core/error.h"
 #include "core/text.h"

@@ -14,7 +14,6 @@ namespace attn {
 
 namespace {
 
-constexpr std::size_t kMaxListed = 12;        ///< names or lengths in one message.
 constexpr std::size_t kLongestPointer = 120;  ///< characters in an error; a key may have any number of them.
 
 /// What other programs call our keys at the top of a config. For "did you mean" only.
@@ -67,14 +66,6 @@ std::string unknown_config_word(std::string_view kind, const std::string& word, 
     return "unknown " + std::string(kind) + " " + in_quotes(word) + "; did you mean " + in_quotes(ours) + "?";
   }
   return unknown_word(kind, word, known);
-}
-
-std::string join_first(std::vector<std::string> words) {
-  if (words.size() > kMaxListed) {
-    words.resize(kMaxListed);
-    words.emplace_back("...");
-  }
-  return join(words);
 }
 
 std::string describe(const nlohmann::json& value) {

@@ -94,9 +94,6 @@ class ObjectReader {
   const ConfigSource* source_;
 };
 
-/// The first twelve, and "..." for the others: "1, 2, 2, ...".
-std::string join_first(std::vector<std::string> words);
-
 /// The value as an integer in [min, max]; absent for anything else, `4.0` and `1e3` included: a fraction is no integer.
 std::optional<std::int64_t> as_integer(const nlohmann::json& value, std::int64_t min, std::int64_t max);
 

@@ -9,7 +9,6 @@ namespace attn {
 namespace {
 
 constexpr std::int64_t kMostCells = std::int64_t{1} << 24;
-constexpr std::size_t kMostListed = 16;  ///< numbers in one line
 
 /// "0-2, 5".
 std::string as_ranges(const std::vector<std::int64_t>& numbers) {
@@ -20,11 +19,7 @@ std::string as_ranges(const std::vector<std::int64_t>& numbers) {
     ranges.push_back(std::to_string(numbers[first]) + (last > first ? "-" + std::to_string(numbers[last]) : ""));
     first = last + 1;
   }
-  if (ranges.size() > kMostListed) {
-    ranges.resize(kMostListed);
-    ranges.emplace_back("...");
-  }
-  return join(ranges);
+  return join_first(ranges);
 }
 
 std::string counted(std::size_t count, const std::string& noun) {
@@ -44,15 +39,11 @@ std::string own_mask_words(const PrefixMask& mask, std::int64_t /*T*/) {
   return "prefix " + std::to_string(mask.length) + " (they see each other, later ones see what is before them)";
 }
 std::string own_mask_words(const DocumentMask& mask, std::int64_t T) {
-  std::vector<std::string> lengths;
   std::int64_t after = T;  // tokens that no document of the list has
-  for (const std::int64_t length : mask.lengths) {
-    lengths.push_back(std::to_string(length));
-    after -= length;
-  }
+  for (const std::int64_t length : mask.lengths) after -= length;
   std::string rest;
   if (after > 0) rest = ", and the " + counted(static_cast<std::size_t>(after), "token") + " after them as one more";
-  return "documents of " + join(lengths) + rest + " (each sees itself only)";
+  return "documents of " + join_first(mask.lengths) + rest + " (each sees itself only)";
 }
 std::string own_mask_words(const DilatedMask& mask, std::int64_t /*T*/) {
   return "dilated (every " + std::to_string(mask.stride) + ". key, counted from itself)";
@@ -90,7 +81,7 @@ void tell_places(const RunConfig& config, std::vector<std::string>& lines) {
                   counted(static_cast<std::size_t>(old_keys + cache.chunk), "key") +
                   ", bottom-right aligned: query 0 sits at position " + std::to_string(cache.prefill) +
                   (first_key > 0 ? ", key 0 at " + std::to_string(first_key) : "") +
-                  (cache.steps > 1 ? "; each further call " + std::to_string(cache.chunk) + " on" : ""));
+                  (cache.steps > 1 ? "; each further call starts " + std::to_string(cache.chunk) + " later" : ""));
 }
 
 std::string visible_words(const std::vector<std::int64_t>& visible) {
@@ -98,16 +89,9 @@ std::string visible_words(const std::vector<std::int64_t>& visible) {
   if (all_alike) {
     return "visible keys a row: " + std::to_string(visible[0]) + " in each of " + counted(visible.size(), "row");
   }
-  std::vector<std::string> words;
-  for (const std::int64_t count : visible) {
-    if (words.size() == kMostListed) {
-      words.emplace_back("...");
-      break;
-    }
-    words.push_back(std::to_string(count));
-  }
-  return "visible keys a row: " + join(words) +
-         (visible.size() > kMostListed ? " (" + counted(visible.size(), "row") + ")" : "");
+  const std::string counts = join_first(visible);
+  const bool has_more = counts.ends_with("...");
+  return "visible keys a row: " + counts + (has_more ? " (" + counted(visible.size(), "row") + ")" : "");
 }
 
 void tell_rows(const ItemRows& rows, const std::string& item, std::vector<std::string>& lines) {

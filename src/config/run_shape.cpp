@@ -24,12 +24,6 @@ void refuse_contradiction(const ObjectReader& config, const char* key, std::opti
   }
 }
 
-std::vector<std::string> in_words(const std::vector<std::int64_t>& numbers) {
-  std::vector<std::string> words;
-  for (const std::int64_t number : numbers) words.push_back(std::to_string(number));
-  return words;
-}
-
 bool is_ragged(const InputFacts& facts) {
   return std::any_of(facts.lengths.begin(), facts.lengths.end(), [&](std::int64_t n) { return n != *facts.T; });
 }
@@ -39,8 +33,7 @@ void check_length(const ObjectReader& config, const InputFacts& facts, std::opti
                   bool is_filled_up) {
   if (!is_filled_up) {
     if (is_ragged(facts)) {
-      config.fail("padding", "missing; the items of the " + facts.name + " have " +
-                                 join_first(in_words(facts.lengths)) +
+      config.fail("padding", "missing; the items of the " + facts.name + " have " + join_first(facts.lengths) +
                                  " tokens: say at which side the shorter ones are filled up, left or right");
     }
     refuse_contradiction(config, "T", given_T, facts.T, facts.name);
@@ -109,8 +102,8 @@ void read_padding(const ObjectReader& config, const InputFacts& facts, RunShape&
   // Padding hides keys, and with a memory the keys are the memory's, of which the input says nothing.
   const bool said_by_input = !facts.lengths.empty() && !shape.memory_length;
   if (said_by_input && given && *given != facts.lengths) {
-    config.fail("lengths", "must be " + join_first(in_words(facts.lengths)) + " as the " + facts.name +
-                               " has them, or left out, got " + join_first(in_words(*given)));
+    config.fail("lengths", "must be " + join_first(facts.lengths) + " as the " + facts.name +
+                               " has them, or left out, got " + join_first(*given));
   }
   if (!said_by_input && !given) {
     config.fail("lengths", "missing with padding: an array of B (" + std::to_string(shape.B) + ") integers, how many " +

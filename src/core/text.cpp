@@ -111,6 +111,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+template <typename Item, typename ToWord>
+std::string first_in_words(const std::vector<Item>& items, const ToWord& to_word) {
+  constexpr std::size_t kMostListed = 16;
+  std::vector<std::string> words;
+  for (const Item& item : items) {
+    if (words.size() == kMostListed) {
+      words.emplace_back("...");
+      break;
+    }
+    words.push_back(to_word(item));
+  }
+  return join(words);
+}
+
 std::string format_double(double value, std::chars_format format, int precision) {
   std::array<char, 512> buffer{};  // to_chars knows no locale; the longest fixed double has 309 digits before the point
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format, precision);
@@ -156,6 +170,14 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
     joined += words[i];
   }
   return joined;
+}
+
+std::string join_first(const std::vector<std::string>& words) {
+  return first_in_words(words, [](const std::string& word) { return word; });
+}
+
+std::string join_first(const std::vector<std::int64_t>& numbers) {
+  return first_in_words(numbers, [](std::int64_t number) { return std::to_string(number); });
 }
 
 std::string in_quotes(std::string_view text, std::size_t max_length) {

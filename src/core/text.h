@@ -19,6 +19,10 @@ std::string unknown_word(std::string_view kind, std::string_view word, const std
 /// `a, b, c`.
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
+/// The first sixteen, and "..." for the others: `1, 2, 2, ...`.
+std::string join_first(const std::vector<std::string>& words);
+std::string join_first(const std::vector<std::int64_t>& numbers);
+
 /// `"text"` for an error message: as printable(), `"` and `\` escaped too, cut after `max_length` characters (`"so
 /// lon..."`). Write attn::quoted where the text is a std::string: std::quoted of <iomanip> would be found as well.
 std::string in_quotes(std::string_view text, std::size_t max_length = 60);

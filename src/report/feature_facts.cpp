@@ -10,7 +10,6 @@ namespace attn {
 namespace {
 
 constexpr std::int64_t kMostGroups = 4;  ///< listed one by one.
-constexpr std::size_t kMostLengths = 16;
 
 /// Of a config's number, which is seldom long: 100000, not 1e+05.
 std::string given_number(double value) {
@@ -80,16 +79,8 @@ std::string score_words(const AttentionConfig& layer) {
 }
 
 std::string padding_words(const RunConfig& config) {
-  std::vector<std::string> lengths;
-  for (const std::int64_t length : config.lengths) {
-    if (lengths.size() == kMostLengths) {
-      lengths.emplace_back("...");
-      break;
-    }
-    lengths.push_back(std::to_string(length));
-  }
   return to_string(config.padding.value()) + "; tokens of each item" +
-         (config.memory_length ? " of the memory: " : ": ") + join(lengths) + " of " +
+         (config.memory_length ? " of the memory: " : ": ") + join_first(config.lengths) + " of " +
          std::to_string(key_length(config));
 }
 

@@ -121,19 +121,26 @@ void write_call(std::ostream& out, const AttentionTrace& trace, const ForwardCal
   write_steps(out, steps_of_call(trace, call.call), to_string(trace.config.dtype));
 }
 
+/// Of many calls the first and the last ones, and dots between them.
 void write_calls_between(std::ostream& out, const AttentionTrace& trace, const TextOptions& options) {
+  constexpr std::size_t kMostLines = 24, kAtEachEnd = 8;
   const std::size_t between = trace.calls.size() - 2;
   if (between == 0) return;
+  const bool all = between <= kMostLines;
   std::vector<TableColumn> columns = {
       {"call", true, {}}, {"positions", true, {}}, {"T_q", true, {}}, {"T_k", true, {}}, {"kept", true, {}}};
   for (std::size_t index = 1; index <= between; ++index) {
+    if (!all && index == kAtEachEnd + 1) {
+      for (TableColumn& column : columns) column.cells.emplace_back("...");
+      index = between - kAtEachEnd + 1;
+    }
     const ForwardCall& call = trace.calls[index];
     const std::string cells[] = {std::to_string(call.call), position_words(call), std::to_string(call.queries),
                                  std::to_string(call.keys), format_bytes(static_cast<std::uint64_t>(call.cache_bytes))};
     for (std::size_t column = 0; column < columns.size(); ++column) columns[column].cells.push_back(cells[column]);
   }
   out << heading("forward", options.color) << (between == 1 ? " call 1" : " calls 1 to " + std::to_string(between))
-      << ": a line each, --json holds every step\n";
+      << (all ? ": a line each" : ": a line each for the first and the last") << ", --json holds every step\n";
   write_table(out, columns);
   out << '\n';
 }

@@ -8,8 +8,6 @@
 namespace attn {
 namespace {
 
-constexpr std::int64_t kTokenAxis = 1;  ///< of x and of real_keys
-
 /// Hands every step on, and remembers q, k and v as they enter the scores.
 class CoreInputs : public AttentionObserver {
  public:
@@ -31,7 +29,7 @@ class CoreInputs : public AttentionObserver {
 /// Which backend LibTorch has chosen for this call.
 std::string backend_of(const Experiment& experiment, const CoreInputs& inputs, const ForwardCall& call) {
   at::Tensor real_keys = experiment.real_keys;
-  if (real_keys.defined()) real_keys = real_keys.narrow(kTokenAxis, call.first_key, call.keys);
+  if (real_keys.defined()) real_keys = real_keys.narrow(1, call.first_key, call.keys);
   const std::optional<at::Tensor> mask =
       experiment.layer->mask({call.queries, call.keys, call.first_query, call.first_key}, real_keys);
   return sdpa_backend(inputs.q, inputs.k, inputs.v, experiment.layer->core_options(call.queries, call.keys, mask));
@@ -58,8 +56,7 @@ ForwardResult run_forward_calls(const Experiment& experiment, const at::Tensor& 
       call.first_query = position;
       call.first_key = cache.first_key();
       call.keys = position - call.first_key + call.queries;
-      input.x = x.narrow(kTokenAxis, position, call.queries);
-      if (input.real_keys.defined()) input.real_keys = input.real_keys.narrow(kTokenAxis, position, call.queries);
+      input = tokens_of(input, position, call.queries);
       input.cache = &cache;
     }
     if (before) before(call);

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/findings.h"
-#include "checks/number_format.h"
+#include "checks/reference/number_format.h"
 #include "core/error.h"
 
 namespace attn {

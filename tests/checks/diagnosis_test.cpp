@@ -1,5 +1,5 @@
 // Every known mistake, planted, is named; what is none of them is not.
-#include "checks/diagnosis.h"
+#include "checks/diagnosis/diagnosis.h"
 
 #include <ATen/ATen.h>
 

@@ -8,7 +8,7 @@
 
 #include "attention/rope.h"
 #include "checks/check_test_support.h"
-#include "checks/diagnosis.h"
+#include "checks/diagnosis/diagnosis.h"
 #include "checks/faults/fault.h"
 
 namespace attn {

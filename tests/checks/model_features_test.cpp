@@ -402,12 +402,12 @@ TEST(InputParts, TakeMemoryAndPaddingAlong) {
   const AttentionInput self{
       at::arange(12).view({2, 3, 2}), {}, at::tensor({1, 0, 1, 1, 1, 0}).view({2, 3}).to(at::kBool)};
   EXPECT_TRUE(items_of(self, 1, 1).real_keys.equal(self.real_keys.narrow(0, 1, 1)));
-  EXPECT_TRUE(first_tokens(self, 2).real_keys.equal(self.real_keys.narrow(1, 0, 2)));
+  EXPECT_TRUE(tokens_of(self, 0, 2).real_keys.equal(self.real_keys.narrow(1, 0, 2)));
   EXPECT_TRUE(chosen_items(self, {1, 0, 1}).real_keys[2].equal(self.real_keys[1]));
   AttentionInput cross = self;
   cross.memory = at::arange(12).view({2, 3, 2}) + 100;
-  EXPECT_TRUE(first_tokens(cross, 2).real_keys.equal(self.real_keys));  // they are the memory's
-  EXPECT_TRUE(first_tokens(cross, 2).memory.equal(cross.memory));
+  EXPECT_TRUE(tokens_of(cross, 0, 2).real_keys.equal(self.real_keys));  // they are the memory's
+  EXPECT_TRUE(tokens_of(cross, 0, 2).memory.equal(cross.memory));
   EXPECT_TRUE(key_source(cross).equal(cross.memory));
   EXPECT_TRUE(with_key_source(cross, self.x).x.equal(self.x));
   EXPECT_TRUE(in_type(cross, at::kDouble).memory.scalar_type() == at::kDouble);

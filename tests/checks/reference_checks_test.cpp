@@ -8,8 +8,8 @@
 #include "checks/check_context.h"
 #include "checks/check_test_support.h"
 #include "checks/faults/fault.h"
-#include "checks/number_format.h"
-#include "checks/reference_layer.h"
+#include "checks/reference/number_format.h"
+#include "checks/reference/reference_layer.h"
 #include "checks/reference_run.h"
 
 namespace attn {

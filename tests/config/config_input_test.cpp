@@ -82,7 +82,8 @@ TEST(TextInput, ListsOnlyTheFirstOfManyLengths) {
   std::string texts = R"("a")";
   for (int i = 0; i < 20; ++i) texts += R"(, "ab")";
   EXPECT_EQ(error_of(text_config("\"text\": [" + texts + "]")),
-            "tiny.json: /padding: missing; the items of the text input have 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, ... "
+            "tiny.json: /padding: missing; the items of the text input have 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, "
+            "2, 2, ... "
             "tokens: say at which side the shorter ones are filled up, left or right");
 }
 

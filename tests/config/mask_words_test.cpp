@@ -94,7 +94,7 @@ TEST(MaskWords, SayWhereTheQueriesSitAmongMoreKeys) {
             "with the cache, call 1 has 1 query and 4 keys, bottom-right aligned: query 0 sits at position 3");
   EXPECT_EQ(words(1, 8, R"("cache": {"prefill": 2, "steps": 3, "chunk": 2})")[1],
             "with the cache, call 1 has 2 queries and 4 keys, bottom-right aligned: query 0 sits at position 2; each "
-            "further call 2 on");
+            "further call starts 2 later");
 }
 
 /// BUG_CASES R08 with a window: the cache has fewer keys than there were tokens.
@@ -102,13 +102,13 @@ TEST(MaskWords, CountOnlyTheKeysThatACacheKeepsForTheWindow) {
   const std::string cache = R"("cache": {"prefill": 6, "steps": 2, "chunk": 1}, "window": )";
   EXPECT_EQ(words(1, 8, cache + "4")[1],
             "with the cache, call 1 has 1 query and 4 keys, bottom-right aligned: query 0 sits at position 6, key 0 at "
-            "3; each further call 1 on");
+            "3; each further call starts 1 later");
   EXPECT_EQ(words(1, 8, cache + "1")[1],
             "with the cache, call 1 has 1 query and 1 key, bottom-right aligned: query 0 sits at position 6, key 0 at "
-            "6; each further call 1 on");
+            "6; each further call starts 1 later");
   EXPECT_EQ(words(1, 8, cache + "7")[1],
             "with the cache, call 1 has 1 query and 7 keys, bottom-right aligned: query 0 sits at position 6; each "
-            "further call 1 on");
+            "further call starts 1 later");
 }
 
 TEST(MaskWords, NameTheTokensAfterTheLastDocument) {

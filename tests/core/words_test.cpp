@@ -119,5 +119,12 @@ TEST(Shortened, LeavesWhatFitsAndCutsTheRestWithDots) {
   EXPECT_EQ(shortened("", 60), "");
 }
 
+TEST(JoinFirst, ListsSixteenAndDotsForTheOthers) {
+  EXPECT_EQ(join_first(std::vector<std::string>{"a", "b"}), "a, b");
+  EXPECT_EQ(join_first(std::vector<std::int64_t>{}), "");
+  EXPECT_EQ(join_first(std::vector<std::int64_t>(16, 7)), "7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7");
+  EXPECT_EQ(join_first(std::vector<std::int64_t>(17, 7)), "7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, ...");
+}
+
 }  // namespace
 }  // namespace attn

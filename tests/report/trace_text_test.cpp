@@ -156,6 +156,27 @@ TEST(TraceText, OfACachedRunShowsTheFirstAndTheLastCallAndALineForEachBetween) {
   EXPECT_TRUE(has(text, "3 of them in 3 calls\n")) << text;
 }
 
+TEST(TraceText, OfVeryManyCallsLeavesOutThoseInTheMiddle) {
+  AttentionTrace trace = make_cached_trace();
+  const ForwardCall prefill = trace.calls[0], last = trace.calls[2];
+  const auto text_of_calls = [&](std::int64_t between) {
+    trace.calls = {prefill};
+    for (std::int64_t call = 1; call <= between; ++call)
+      trace.calls.push_back({call, call + 1, 1, 0, call + 2, 96, ""});
+    trace.calls.push_back(last);
+    return text_of(trace);
+  };
+  EXPECT_FALSE(has(text_of_calls(24), "...")) << text_of(trace);
+  const std::string text = text_of_calls(1000);
+  EXPECT_TRUE(has(text, "forward calls 1 to 1000: a line each for the first and the last, --json holds every step\n"));
+  EXPECT_TRUE(has(text,
+                  "     8          9    1    10  96 B\n"
+                  "   ...        ...  ...   ...   ...\n"
+                  "   993        994    1   995  96 B\n"))
+      << text;
+  EXPECT_TRUE(has(text, "  1000       1001    1  1002  96 B\n")) << text;
+}
+
 TEST(TraceText, SaysWhatTheCacheTakes) {
   AttentionTrace trace = make_cached_trace();
   EXPECT_TRUE(has(text_of(trace), "  cache    32 B a token (k and v), 128 B after the last call\n")) << text_of(trace);

@@ -6,7 +6,7 @@
 #include "checks/faults/declared_pairs.h"
 #include "checks/faults/fault.h"
 #include "checks/faults/ruled_masks.h"
-#include "checks/may_look.h"
+#include "checks/reference/may_look.h"
 
 namespace attn {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "checks/may_look.h"
+#include "checks/reference/may_look.h"
 
 namespace attn {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "checks/faults/fault.h"
+#include "core/text.h"
 
 namespace attn {
 namespace {
@@ -103,6 +104,16 @@ struct FrozenWeight : OtherOutputWeight<Layer> {
   at::Tensor seen_by_autograd(const at::Tensor& weight) const override { return weight.detach(); }
 };
 
+/// A score a hundred times as large as its softcap has the slope 0 in every format: 1 - tanh(100)^2 is 4e-87.
+std::string needs_slope(const RunConfig& run) {
+  constexpr double kFlat = 100.0;
+  const AttentionConfig& layer = run.attention;
+  if (!layer.softcap.has_value()) return "";
+  const double usual_score = layer.scale() * std::sqrt(static_cast<double>(layer.d_k()));
+  if (usual_score < kFlat * *layer.softcap) return "";
+  return "softcap " + format_number(*layer.softcap) + " flattens all scores: no gradient comes back through them";
+}
+
 }  // namespace
 
 std::vector<FaultEntry> gradient_faults() {
@@ -121,7 +132,7 @@ std::vector<FaultEntry> gradient_faults() {
        {needs_visible_key},
        core_fault<ChangedForValues>(doubled)},
       {{"gradient-zero", "the gradient of the queries is zero", seen_in_core},
-       {needs_competing_keys},
+       {needs_competing_keys, needs_slope},
        core_fault<ChangedForQueries>(zeroed)},
       {{"gradient-one-element-off", "the gradient of the last query's last channel is off", {"sdpa-backward"}},
        {},

@@ -90,7 +90,12 @@ struct ValuesOfOtherHead : AttentionCore {
   }
 };
 
-std::string needs_two_channels(const RunConfig& run) { return run.attention.heads_width() == 1 ? "H*d_k is 1" : ""; }
+/// Keys and values of one channel stay what they are, so the queries must show it.
+std::string needs_two_channels(const RunConfig& run) {
+  if (run.attention.heads_width() == 1) return "H*d_k is 1";
+  if (run.attention.H_kv() * run.attention.d_k() > 1) return needs_visible_key(run);
+  return needs_competing_keys(run).empty() ? "" : "H_kv*d_k is 1, and no score says anything";
+}
 
 /// With one key head keys and values stay what they are, so the queries must show it.
 std::string needs_tokens_to_confuse(const RunConfig& run) {
@@ -114,7 +119,7 @@ std::vector<FaultEntry> head_faults() {
        {needs_two_heads, needs_tokens_to_confuse},
        multi_head_fault<SplitByBareReshape>()},
       {{"heads-cut-off-by-one", "every head begins one channel too late", {"reference-forward"}},
-       {needs_head_axis, needs_two_channels, needs_visible_key},
+       {needs_head_axis, needs_two_channels},
        multi_head_fault<CutOffByOne>()},
       {{"heads-merged-without-transpose",
         "heads are merged by a reshape alone, axes are not swapped",

@@ -1,7 +1,7 @@
 // Faults of the config's own mask.
 #include "checks/faults/fault.h"
 #include "checks/faults/ruled_masks.h"
-#include "checks/may_look.h"
+#include "checks/reference/may_look.h"
 
 namespace attn {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checks/faults/declared_pairs.h"
-#include "checks/may_look.h"
+#include "checks/reference/may_look.h"
 
 namespace attn {
 namespace {

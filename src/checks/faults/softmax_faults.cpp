@@ -7,7 +7,7 @@
 
 #include "checks/faults/declared_pairs.h"
 #include "checks/faults/fault.h"
-#include "checks/number_format.h"
+#include "checks/reference/number_format.h"
 
 namespace attn {
 namespace {

@@ -1,0 +1,71 @@
+// What people get wrong about masks: causal, window, one's own, padding.
+#include <string>
+
+#include "checks/diagnosis/mistake_collector.h"
+
+namespace attn {
+namespace {
+
+/// What may happen to any mask. Words for the causal one alone, or for all that the config combines.
+void add_any_mask(MistakeCollector& mistakes) {
+  const auto add = [&](const std::string& words, MaskRule rule) {
+    mistakes.add(words, [&](KnownMistake& mistake) { mistake.rules.mask = rule; });
+  };
+  const bool causal = mistakes.config().causal;
+  if (!causal) {
+    mistakes.add("a causal mask is applied, the config has none",
+                 [](KnownMistake& mistake) { mistake.rules.masked_by.causal = true; });
+  }
+  if (!causal && !mistakes.hides_more()) return;
+  add("no mask is applied", MaskRule::kNone);
+  const bool alone = causal && !mistakes.hides_more();
+  add(alone ? "the mask is inverted: each query sees later keys only" : "the mask is inverted: what is hidden is seen",
+      MaskRule::kInverted);
+  add("the mask is applied after the softmax, and rows are not normalised again", MaskRule::kAfterSoftmax);
+  if (!causal) return;
+  add("the mask is shifted by one: each query also sees the next key", MaskRule::kNextToo);
+  add("the mask is shifted by one: no query sees its own key", MaskRule::kNotItself);
+  add("the mask is the upper triangle: each query sees its own and later keys", MaskRule::kTransposed);
+}
+
+/// What a mask beside the causal one brings with it.
+void add_more_masks(MistakeCollector& mistakes) {
+  const AttentionConfig& config = mistakes.config();
+  const auto add = [&](const std::string& words, const auto& change) {
+    mistakes.add(words, [&](KnownMistake& mistake) { change(mistake.rules); });
+  };
+  if (config.causal && mistakes.hides_more()) {
+    const std::string other = config.mask.has_value()                ? "the config's own mask"
+                              : mistakes.input().real_keys.defined() ? "the padding mask"
+                                                                     : "the window, to both sides,";
+    add(other + " is applied in place of the causal one", [](LayerRules& rules) { rules.masked_by.causal = false; });
+  }
+  if (config.window.has_value()) {
+    const std::string window = "the window of " + std::to_string(*config.window);
+    add(window + " has one key more: the token itself is not counted",
+        [](LayerRules& rules) { ++*rules.masked_by.window; });
+    if (*config.window > 1) {
+      add(window + " has one key less", [](LayerRules& rules) { --*rules.masked_by.window; });
+    }
+    add(window + " is not applied", [](LayerRules& rules) { rules.masked_by.window.reset(); });
+  }
+  if (config.mask.has_value()) {
+    add("the config's own mask is not applied", [](LayerRules& rules) { rules.masked_by.mask.reset(); });
+    add("the config's own mask is inverted", [](LayerRules& rules) { rules.own_mask_inverted = true; });
+  }
+  if (mistakes.input().real_keys.defined()) {
+    add("padding is ignored", [](LayerRules& rules) { rules.padding = PaddingRule::kIgnored; });
+    if (mistakes.input().x.size(1) == mistakes.input().key_len()) {
+      add("padding hides queries instead of keys", [](LayerRules& rules) { rules.padding = PaddingRule::kQueries; });
+    }
+  }
+}
+
+}  // namespace
+
+void add_mask_mistakes(MistakeCollector& mistakes) {
+  add_any_mask(mistakes);
+  add_more_masks(mistakes);
+}
+
+}  // namespace attn

@@ -1,0 +1,65 @@
+#include "checks/reference/plain_scores.h"
+
+#include <ATen/ATen.h>
+
+#include <limits>
+
+#include "checks/reference/reference_attention.h"
+#include "checks/reference/reference_head.h"
+
+namespace attn {
+namespace {
+
+at::Tensor softmax_with_sinks(const at::Tensor& scores, const at::Tensor& sinks) {
+  if (!sinks.defined()) return at::softmax(scores, -1);
+  std::vector<std::int64_t> column = scores.sizes().vec();
+  column.back() = 1;
+  const at::Tensor with_sinks = at::cat({scores, sinks.view({-1, 1, 1}).expand(column)}, -1);
+  return at::softmax(with_sinks, -1).narrow(-1, 0, scores.size(-1));
+}
+
+}  // namespace
+
+ScoreRules score_rules(const AttentionConfig& config) {
+  ScoreRules rules{config.scale(), config.softcap, {}};
+  if (!config.alibi) return rules;
+  for (std::int64_t h = 0; h < config.H; ++h) rules.slopes.push_back(reference_alibi_slope(h, config.H));
+  return rules;
+}
+
+at::Tensor for_query_heads(const at::Tensor& heads, std::int64_t H) {
+  if (heads.size(1) == H) return heads;
+  AttentionConfig grouped;
+  grouped.H = H;
+  grouped.given_H_kv = heads.size(1);
+  std::vector<std::int64_t> key_heads;
+  for (std::int64_t h = 0; h < H; ++h) key_heads.push_back(reference_key_head(grouped, h));
+  return heads.index_select(1, at::tensor(key_heads, at::kLong).to(heads.device()));
+}
+
+at::Tensor capped(const at::Tensor& scores, double softcap) { return at::tanh(scores / softcap) * softcap; }
+
+at::Tensor distance_bias(const std::vector<double>& slopes, std::int64_t query_len, std::int64_t key_len,
+                         const at::Tensor& like) {
+  const at::Tensor query = at::arange(key_len - query_len, key_len, at::kDouble).unsqueeze(1);
+  const at::Tensor distance = (query - at::arange(key_len, at::kDouble)).abs();
+  return (-at::tensor(slopes, at::kDouble).view({-1, 1, 1}) * distance).to(like.options());
+}
+
+at::Tensor plain_scores(const at::Tensor& q, const at::Tensor& k, const ScoreRules& rules) {
+  at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) * rules.scale;
+  if (rules.softcap.has_value()) scores = capped(scores, *rules.softcap);
+  if (rules.slopes.empty()) return scores;
+  return scores + distance_bias(rules.slopes, q.size(-2), k.size(-2), scores);
+}
+
+at::Tensor visible_softmax(const at::Tensor& scores, const at::Tensor& mask, const at::Tensor& sinks) {
+  if (!mask.defined()) return softmax_with_sinks(scores, sinks);
+  const at::Tensor hidden = mask.logical_not();
+  const at::Tensor sees_no_key = hidden.all(-1, /*keepdim=*/true);
+  // A row of -inf alone has no softmax, and no gradient either: it passes as zeros and is put to 0 afterwards.
+  const at::Tensor masked = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+  return softmax_with_sinks(masked.masked_fill(sees_no_key, 0.0), sinks).masked_fill(sees_no_key, 0.0);
+}
+
+}  // namespace attn
