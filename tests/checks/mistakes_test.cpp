@@ -157,7 +157,7 @@ struct KeyHeadsTiled : AttentionCore {
 
 TEST(Mistakes, OfGroupedHeads) {
   EXPECT_EQ(explanation(grouped_run(), core_fault<KeyHeadsTiled>()()),
-            "key heads are tiled: query head h uses key head h mod H_kv, neighbours do not share one");
+            "query head h gets the keys and values of key head h mod H_kv: tiled, neighbours do not share one");
 }
 
 TEST(Mistakes, OfTheWindow) {

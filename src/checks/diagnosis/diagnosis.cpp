@@ -4,107 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "checks/diagnosis/cache_mistakes.h"
 #include "checks/diagnosis/known_mistakes.h"
-#include "checks/input_parts.h"
+#include "checks/diagnosis/patient.h"
 #include "checks/reference_run.h"
 #include "core/text.h"
 
 namespace attn {
 namespace {
-
-/// The failing layer on an input small enough to try every mistake on, in float64 where it can be rebuilt there.
-struct Patient {
-  std::unique_ptr<Subject> rebuilt;  ///< keeps `layer` alive.
-  Subject* layer = nullptr;
-  LayerInput input;
-  std::int64_t longest_sum = 1;
-};
-
-/// `count` tokens: the first, or, where there is padding at the start, the last.
-at::Tensor some_tokens(const at::Tensor& tensor, std::int64_t count, bool last) {
-  if (!tensor.defined() || tensor.size(1) <= count) return tensor;
-  return tensor.narrow(1, last ? tensor.size(1) - count : 0, count);
-}
-
-/// A couple of items, so that one can be taken for another, and as many tokens as about a second allows.
-AttentionInput small_part(const AttentionInput& input, const AttentionConfig& config) {
-  constexpr std::int64_t kItems = 2, kMostTokens = 64, kFewestTokens = 12;
-  constexpr double kMultiplyAdds = 2e10, kRuns = 60.0;
-  const double of_a_token = 4.0 * static_cast<double>(config.d_model) * static_cast<double>(config.heads_width());
-  const double affordable = kMultiplyAdds / (kRuns * static_cast<double>(kItems) * of_a_token);
-  const auto tokens = static_cast<std::int64_t>(std::clamp<double>(affordable, kFewestTokens, kMostTokens));
-  AttentionInput part = items_of(input, 0, std::min(kItems, input.x.size(0)));
-  const bool padded_at_the_start =
-      part.real_keys.defined() && part.real_keys.select(1, 0).logical_not().any().item<bool>();
-  part.x = some_tokens(part.x, tokens, padded_at_the_start && !part.memory.defined());
-  part.memory = some_tokens(part.memory, tokens, padded_at_the_start);
-  part.real_keys = some_tokens(part.real_keys, tokens, padded_at_the_start);
-  return part;
-}
-
-std::optional<Patient> patient_of(CheckContext& context) {
-  Patient patient;
-  patient.layer = &context.subject();
-  AttentionInput input = small_part(context.input(), context.config());
-  if (input.x.scalar_type() != at::kDouble) patient.rebuilt = context.subject().rebuild(Dtype::kFloat64);
-  if (patient.rebuilt != nullptr) {
-    patient.layer = patient.rebuilt.get();
-    input = in_type(input, at::kDouble);
-  }
-  patient.layer->train(false);
-  ShownParameters shown = shown_parameters(*patient.layer);
-  if (!shown.missing.empty()) return std::nullopt;
-  patient.input = {context.config(), input.x, std::move(shown.values), input.memory, input.real_keys};
-  const std::int64_t tokens = std::max(input.x.size(1), patient.input.key_len());
-  patient.longest_sum = std::max({input.x.size(0) * tokens, context.config().d_model, context.config().heads_width()});
-  return patient;
-}
-
-AttentionInput subject_input(const Patient& patient) {
-  return {patient.input.x, patient.input.memory, patient.input.real_keys};
-}
-
-LayerInput in_double(const LayerInput& input) {
-  LayerInput exact = input;
-  exact.x = input.x.to(at::kDouble);
-  if (input.memory.defined()) exact.memory = input.memory.to(at::kDouble);
-  for (auto& [name, value] : exact.parameters) value = value.to(at::kDouble);
-  return exact;
-}
-
-/// The float64 rounding of a whole layer.
-double exact_limit(double largest, std::int64_t longest_sum) {
-  return 1e-12 * std::max(1.0, largest) * std::sqrt(static_cast<double>(longest_sum));
-}
-
-/// What a formula, right or wrong, gives, and how far from that rounding may take the layer's output.
-struct Prediction {
-  PlainLayerOutput numbers;  ///< float64
-  double limit = 0.0;
-};
-
-Prediction predict(const Patient& patient, const LayerInput& input, const LayerRules& rules) {
-  const auto finite = [](const at::Tensor& tensor) { return tensor.nan_to_num(0.0, 0.0, 0.0); };
-  Prediction prediction{plain_layer(in_double(input), rules)};
-  const at::Tensor exact = finite(prediction.numbers.output);
-  prediction.limit = input.x.scalar_type() == at::kDouble
-                         ? exact_limit(exact.abs().max().item<double>(), patient.longest_sum)
-                         : budget_from(exact, finite(plain_layer(input, rules).output), patient.longest_sum).max_abs;
-  return prediction;
-}
-
-/// Equal within rounding, where the formula gives a number at all: under a wrong mask a row may see no key.
-bool agree(const at::Tensor& actual, const at::Tensor& expected, double limit) {
-  if (actual.sizes() != expected.sizes()) return false;
-  const at::Tensor judged = expected.isnan().logical_not();
-  if (!judged.any().item<bool>()) return false;
-  const at::Tensor errors = (actual.to(at::kDouble) - expected).abs().masked_select(judged);
-  return errors.max().item<double>() <= limit;  // false for NaN
-}
 
 /// What the layer shows on the small input.
 struct Symptoms {
@@ -114,9 +26,9 @@ struct Symptoms {
 Symptoms symptoms_of(const Patient& patient) {
   const at::NoGradGuard no_gradients;
   Symptoms symptoms;
-  const std::optional<CapturedSteps> steps = patient.layer->forward_with_steps(subject_input(patient));
+  const std::optional<CapturedSteps> steps = patient.layer->forward_with_steps(patient.subject_input());
   if (!steps.has_value()) {
-    symptoms.output = patient.layer->forward(subject_input(patient));
+    symptoms.output = patient.layer->forward(patient.subject_input());
     return symptoms;
   }
   symptoms.output = steps->output;
@@ -146,50 +58,149 @@ std::optional<std::string> dropout_between(const at::Tensor& whole, const at::Te
          " are 0, the others are multiplied by " + format_number(factor);
 }
 
-std::string explain_forward(const Patient& patient, const Symptoms& symptoms, const PlainLayerOutput& right) {
+/// Collects the mistakes that reproduce `output`. One that cannot be told from the right formula explains nothing.
+class Explanations {
+ public:
+  Explanations(const Patient& patient, const at::Tensor& output, const Prediction& right)
+      : patient_(patient), output_(output), right_(right.numbers.output) {}
+
+  void try_mistake(const std::string& words, const LayerInput& input, const Formula& formula) {
+    const Prediction wrong = predict(patient_, input, formula);
+    if (agree(output_, wrong) && !agree(right_, wrong)) words_.push_back(words);
+  }
+
+  std::string take() const { return join(words_, ", or "); }
+
+ private:
+  const Patient& patient_;
+  const at::Tensor& output_;
+  const at::Tensor& right_;
+  std::vector<std::string> words_;
+};
+
+std::string explain_forward(const Patient& patient, const Symptoms& symptoms, const Prediction& right) {
   for (const auto& dropout : {dropout_between(symptoms.weights, symptoms.dropped_weights, "weights"),
-                              dropout_between(right.weights, symptoms.weights, "weights"),
-                              dropout_between(right.output, symptoms.output, "outputs")}) {
+                              dropout_between(right.numbers.weights, symptoms.weights, "weights"),
+                              dropout_between(right.numbers.output, symptoms.output, "outputs")}) {
     if (dropout.has_value()) return *dropout;
   }
-  std::vector<std::string> explanations;
+  Explanations explanations(patient, symptoms.output, right);
   for (const KnownMistake& mistake : known_mistakes(patient.input)) {
-    const Prediction wrong = predict(patient, mistake.input, mistake.rules);
-    if (agree(symptoms.output, wrong.numbers.output, wrong.limit)) explanations.push_back(mistake.words);
+    explanations.try_mistake(mistake.words, mistake.input,
+                             [&](const LayerInput& input) { return plain_layer(input, mistake.rules); });
   }
-  return join(explanations, ", or ");
+  return explanations.take();
 }
 
-std::string explain_backward(CheckContext& context, const Patient& patient) {
-  const at::Tensor d_output =
-      context.draw(patient.input.x.sizes().vec(), Draw::kGradient).to(patient.input.x.options());
-  const LayerNumbers numbers = run_layer(*patient.layer, context.run(), subject_input(patient), d_output);
-  const LayerInput exact = in_double(patient.input);
-  const auto agrees = [&](const std::map<std::string, at::Tensor>& expected) {
-    double largest = 0.0;
-    for (const auto& [name, gradient] : expected) {
-      if (gradient.defined()) largest = std::max(largest, gradient.abs().max().item<double>());
-    }
-    const at::ScalarType type = patient.input.x.scalar_type();
-    const double limit = type == at::kDouble ? exact_limit(largest, patient.longest_sum)
-                                             : cap_of({largest}, type, patient.longest_sum).max_abs;
-    for (const auto& [name, gradient] : expected) {
-      const auto found = numbers.gradients.find(name);
-      const bool arrived = found != numbers.gradients.end() && found->second.defined();
-      if (!gradient.defined() && !arrived) continue;
-      const at::Tensor& place = name == "x" ? exact.x : name == "memory" ? exact.memory : exact.parameters.at(name);
-      const at::Tensor zeros = at::zeros_like(place);
-      if (!agree(arrived ? found->second : zeros, gradient.defined() ? gradient : zeros, limit)) return false;
-    }
-    return true;
+/// Half the tokens, one, and the others two by two: every kind of call there is.
+std::vector<std::int64_t> lengths_of_pieces(std::int64_t T) {
+  std::vector<std::int64_t> lengths{T / 2, 1};
+  for (std::int64_t left = T - T / 2 - 1; left > 0; left -= lengths.back()) {
+    lengths.push_back(std::min<std::int64_t>(left, 2));
+  }
+  return lengths;
+}
+
+/// Undefined: the layer keeps no keys and values.
+at::Tensor output_in_pieces(const Patient& patient, const std::vector<std::int64_t>& lengths) {
+  const auto pieces = patient.layer->forward_in_pieces(patient.subject_input(), lengths);
+  if (!pieces.has_value()) return {};
+  std::vector<at::Tensor> outputs;
+  for (const DecodedPiece& piece : *pieces) outputs.push_back(piece.output);
+  return at::cat(outputs, 1);
+}
+
+/// Whether the run that was right is so once more, after the cache was emptied.
+bool right_again(const Patient& patient, const std::vector<std::int64_t>& lengths, const Prediction& right) {
+  try {
+    return agree(output_in_pieces(patient, lengths), right);
+  } catch (const SubjectFailure&) {
+    return false;
+  }
+}
+
+/// Of a layer that is right on all tokens at once.
+std::string explain_pieces(const Patient& patient) {
+  if (patient.input.x.size(1) < 2) return "";
+  const std::vector<std::int64_t> lengths = lengths_of_pieces(patient.input.x.size(1));
+  const at::Tensor output = output_in_pieces(patient, lengths);
+  if (!output.defined()) return "";
+  const auto formula = [&](const PieceRules& rules) -> Formula {
+    return [&lengths, rules](const LayerInput& input) { return plain_pieces(input, lengths, rules); };
   };
-  const at::Tensor exact_d_output = d_output.to(at::kDouble);
-  if (agrees(plain_layer_backward(exact, rules_of(exact.config), exact_d_output))) return "";
-  std::vector<std::string> explanations;
-  for (const KnownMistake& mistake : known_gradient_mistakes(exact)) {
-    if (agrees(plain_layer_backward(mistake.input, mistake.rules, exact_d_output))) {
-      explanations.push_back(mistake.words);
+  const Prediction right = predict(patient, patient.input, formula(PieceRules{}));
+  if (agree(output, right)) {
+    if (right_again(patient, lengths, right)) return "";
+    return "a reset does not empty the cache: the first run in pieces is right, the same run once more is not";
+  }
+  Explanations explanations(patient, output, right);
+  for (const CacheMistake& mistake : known_cache_mistakes(patient.input)) {
+    explanations.try_mistake(mistake.words, patient.input, formula(mistake.rules));
+  }
+  return explanations.take();
+}
+
+using Gradients = std::map<std::string, at::Tensor>;
+
+/// The layer's gradients, beside what formulas give.
+class BackwardSymptoms {
+ public:
+  BackwardSymptoms(CheckContext& context, const Patient& patient)
+      : patient_(patient),
+        exact_(in_double(patient.input)),
+        d_output_(context.draw(patient.input.x.sizes().vec(), Draw::kGradient).to(patient.input.x.options())),
+        found_(run_layer(*patient.layer, context.run(), patient.subject_input(), d_output_).gradients) {}
+
+  Gradients of_formula(const LayerInput& input, const LayerRules& rules) const {
+    Gradients gradients = plain_layer_backward(input, rules, d_output_.to(at::kDouble));
+    for (auto& [name, gradient] : gradients) {
+      if (!gradient.defined()) gradient = at::zeros_like(place(name));
     }
+    return gradients;
+  }
+
+  /// Of each name; a gradient that did not arrive is 0.
+  bool agree_with(const Gradients& expected) const {
+    double largest = 0.0;
+    for (const auto& [name, gradient] : expected) largest = std::max(largest, gradient.abs().max().item<double>());
+    const double limit = gradient_limit(patient_, largest);
+    return std::all_of(expected.begin(), expected.end(), [&](const auto& named) {
+      const auto found = found_.find(named.first);
+      const bool arrived = found != found_.end() && found->second.defined();
+      const at::Tensor gradient = arrived ? found->second : at::zeros_like(place(named.first));
+      return agree(gradient, named.second, limit);
+    });
+  }
+
+  const LayerInput& input() const { return exact_; }
+
+ private:
+  const at::Tensor& place(const std::string& name) const {
+    return name == "x" ? exact_.x : name == "memory" ? exact_.memory : exact_.parameters.at(name);
+  }
+
+  const Patient& patient_;
+  LayerInput exact_;
+  at::Tensor d_output_;
+  Gradients found_;
+};
+
+std::string explain_backward(CheckContext& context, const Patient& patient) {
+  const BackwardSymptoms symptoms(context, patient);
+  const Gradients right = symptoms.of_formula(symptoms.input(), rules_of(patient.input.config));
+  if (symptoms.agree_with(right)) return "";
+  std::vector<std::string> explanations;
+  for (const KnownMistake& mistake : known_gradient_mistakes(symptoms.input())) {
+    if (symptoms.agree_with(symptoms.of_formula(mistake.input, mistake.rules))) explanations.push_back(mistake.words);
+  }
+  const auto try_one = [&](const std::string& name, double factor, const std::string& words) {
+    Gradients wrong = right;
+    wrong[name] = right.at(name) * factor;
+    if (symptoms.agree_with(wrong)) explanations.push_back(words);
+  };
+  for (const auto& [name, gradient] : right) {
+    try_one(name, 0.0, "no gradient goes back to " + name);
+    try_one(name, 2.0, "the gradient of " + name + " is doubled");
   }
   return join(explanations, ", or ");
 }
@@ -198,9 +209,12 @@ std::string explain(CheckContext& context) {
   const std::optional<Patient> patient = patient_of(context);
   if (!patient.has_value()) return "";
   const Symptoms symptoms = symptoms_of(*patient);
-  const Prediction right = predict(*patient, patient->input, rules_of(patient->input.config));
-  if (agree(symptoms.output, right.numbers.output, right.limit)) return explain_backward(context, *patient);
-  return explain_forward(*patient, symptoms, right.numbers);
+  const LayerRules rules = rules_of(patient->input.config);
+  const Prediction right =
+      predict(*patient, patient->input, [&](const LayerInput& input) { return plain_layer(input, rules); });
+  if (!agree(symptoms.output, right)) return explain_forward(*patient, symptoms, right);
+  const std::string of_pieces = explain_pieces(*patient);
+  return of_pieces.empty() ? explain_backward(context, *patient) : of_pieces;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "checks/diagnosis/mistake_collector.h"
@@ -54,17 +55,47 @@ void add_softmax(MistakeCollector& mistakes) {
                [](KnownMistake& mistake) { mistake.rules.softmax_axis = 2; });
   mistakes.add("softmax over the heads instead of the keys",
                [](KnownMistake& mistake) { mistake.rules.softmax_axis = 1; });
-  if (mistakes.config().sink) {
-    mistakes.add("the sink is left out of the softmax", [](KnownMistake& mistake) { mistake.rules.sink = false; });
+}
+
+/// Keys and values on their way to the query heads: taken from another head, item or token, both or one of the two.
+void add_keys_of_others(MistakeCollector& mistakes) {
+  const AttentionConfig& config = mistakes.config();
+  const std::int64_t H = config.H, H_kv = config.H_kv(), groups = config.heads_a_group();
+  struct Others {
+    std::string who, whose;
+    bool possible;  ///< else they are one's own, or those of an earlier line.
+    std::function<at::Tensor(const at::Tensor&)> taken;
+  };
+  const auto rolled = [](std::int64_t axis, std::int64_t by) {
+    return [=](const at::Tensor& heads) { return heads.roll({by}, {axis}); };
+  };
+  const std::vector<Others> others{
+      {"query head h", "key head h mod H_kv: tiled, neighbours do not share one", 1 < H_kv && H_kv < H,
+       [=](const at::Tensor& heads) {
+         return heads.repeat({1, groups, 1, 1});
+       }},
+      {"each query head", H_kv == 2 ? "the other key head" : "the key head before its own", 1 < H_kv, rolled(1, 1)},
+      {"each query head", "the key head after its own", 2 < H_kv, rolled(1, -1)},
+      {"each query head", "the query head before it", 1 < H_kv && H_kv < H,
+       [=](const at::Tensor& heads) { return for_query_heads(heads, H).roll({1}, {1}); }},
+      {"each batch item", "the item before", 1 < mistakes.input().x.size(0), rolled(0, 1)},
+      {"each token", "the token before", 1 < mistakes.input().key_len(), rolled(2, 1)},
+  };
+  const std::vector<std::pair<std::string, std::array<bool, 2>>> parts{
+      {"keys and values", {true, true}}, {"keys", {true, false}}, {"values", {false, true}}};
+  for (const Others& other : others) {
+    if (!other.possible) continue;
+    for (const auto& [what, taken] : parts) {
+      mistakes.add(other.who + " gets the " + what + " of " + other.whose, [&](KnownMistake& mistake) {
+        for (std::size_t part = 0; part < taken.size(); ++part) {
+          if (taken[part]) mistake.rules.key_change[part] = other.taken;
+        }
+      });
+    }
   }
 }
 
 void add_heads(MistakeCollector& mistakes) {
-  const AttentionConfig& config = mistakes.config();
-  if (1 < config.H_kv() && config.H_kv() < config.H) {
-    mistakes.add("key heads are tiled: query head h uses key head h mod H_kv, neighbours do not share one",
-                 [](KnownMistake& mistake) { mistake.rules.key_heads_tiled = true; });
-  }
   mistakes.add("heads are split by a bare reshape, without swapping axes",
                [](KnownMistake& mistake) { mistake.rules.split_by_reshape = true; });
   mistakes.add("heads are merged by a bare reshape, without swapping axes",
@@ -145,6 +176,7 @@ std::vector<KnownMistake> known_mistakes(const LayerInput& input) {
   add_score_mistakes(mistakes);
   add_rotation_mistakes(mistakes);
   add_heads(mistakes);
+  add_keys_of_others(mistakes);
   add_projections(mistakes);
   add_parameters(
       mistakes, is_square, [](const at::Tensor& weight) { return weight.t(); }, " is used transposed",
@@ -157,6 +189,7 @@ std::vector<KnownMistake> known_mistakes(const LayerInput& input) {
 
 std::vector<KnownMistake> known_gradient_mistakes(const LayerInput& input) {
   MistakeCollector mistakes(input);
+  add_unweighted_norm(mistakes);
   const std::array<const char*, 3> names{"q", "k", "v"};
   for (std::size_t part = 0; part < names.size(); ++part) {
     const std::string name = names[part];

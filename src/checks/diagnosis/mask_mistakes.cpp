@@ -31,6 +31,7 @@ void add_any_mask(MistakeCollector& mistakes) {
 /// What a mask beside the causal one brings with it.
 void add_more_masks(MistakeCollector& mistakes) {
   const AttentionConfig& config = mistakes.config();
+  const bool square = mistakes.input().x.size(1) == mistakes.input().key_len();
   const auto add = [&](const std::string& words, const auto& change) {
     mistakes.add(words, [&](KnownMistake& mistake) { change(mistake.rules); });
   };
@@ -51,13 +52,26 @@ void add_more_masks(MistakeCollector& mistakes) {
   }
   if (config.mask.has_value()) {
     add("the config's own mask is not applied", [](LayerRules& rules) { rules.masked_by.mask.reset(); });
-    add("the config's own mask is inverted", [](LayerRules& rules) { rules.own_mask_inverted = true; });
+    add("the config's own mask is inverted", [](LayerRules& rules) { rules.own_mask = OwnMaskRule::kInverted; });
+    if (square) {
+      add("the config's own mask is transposed: its rows are taken for keys",
+          [](LayerRules& rules) { rules.own_mask = OwnMaskRule::kTransposed; });
+    }
   }
   if (mistakes.input().real_keys.defined()) {
     add("padding is ignored", [](LayerRules& rules) { rules.padding = PaddingRule::kIgnored; });
-    if (mistakes.input().x.size(1) == mistakes.input().key_len()) {
+    if (square) {
       add("padding hides queries instead of keys", [](LayerRules& rules) { rules.padding = PaddingRule::kQueries; });
     }
+    add("each batch item has the padding of the one before",
+        [](LayerRules& rules) { rules.padding = PaddingRule::kOfItemBefore; });
+    add("padding is taken to be on the other side", [](LayerRules& rules) { rules.padding = PaddingRule::kOtherSide; });
+  }
+  if (mistakes.hides_more()) {
+    add("a query that may look at no key looks at all keys alike",
+        [](LayerRules& rules) { rules.empty_rows = EmptyRowRule::kAllAlike; });
+    add("a query that may look at no key gets NaN, the softmax of nothing but -inf",
+        [](LayerRules& rules) { rules.empty_rows = EmptyRowRule::kNan; });
   }
 }
 

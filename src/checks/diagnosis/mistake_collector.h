@@ -40,7 +40,10 @@ class MistakeCollector {
 
 // Each adds those that the config can have.
 void add_mask_mistakes(MistakeCollector& mistakes);
-void add_score_mistakes(MistakeCollector& mistakes);     ///< softcap, ALiBi.
+void add_score_mistakes(MistakeCollector& mistakes);     ///< softcap, ALiBi, sink.
 void add_rotation_mistakes(MistakeCollector& mistakes);  ///< qk_norm, rope.
+
+/// Of the norm of q and k. Where all its weights are 1 only the gradient shows it.
+void add_unweighted_norm(MistakeCollector& mistakes);
 
 }  // namespace attn

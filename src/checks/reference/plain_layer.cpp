@@ -13,23 +13,21 @@
 namespace attn {
 namespace {
 
-/// The same numbers; of the gradient only this much goes back.
-at::Tensor with_gradient_times(double factor, const at::Tensor& tensor) {
-  if (factor == 1.0) return tensor;
-  return tensor.detach() + factor * (tensor - tensor.detach());
-}
-
-at::Tensor enter_core(const LayerInput& input, const LayerRules& rules, std::size_t part, const at::Tensor& projected) {
-  constexpr std::array kNorms{"q_norm.weight", "k_norm.weight"};
-  const auto normed = [&](const at::Tensor& heads) {
-    return plain_norm(heads, input.parameters.at(kNorms[part]), input.config.qk_norm_eps);
-  };
-  const bool has_norm = part < kNorms.size();
-  at::Tensor heads = projected;
-  if (has_norm && rules.norm == NormRule::kBeforeRope) heads = normed(heads);
-  if (rules.rope.has_value() && rules.turned[part]) heads = plain_turn(heads, *rules.rope);
-  if (has_norm && rules.norm == NormRule::kAfterRope) heads = normed(heads);
-  return with_gradient_times(rules.gradient_factor[part], heads);
+/// (B, T_k): what the padding rule takes for tokens; undefined: every key.
+at::Tensor keys_taken_for_tokens(const at::Tensor& real_keys, PaddingRule rule) {
+  if (!real_keys.defined()) return {};
+  switch (rule) {
+    case PaddingRule::kKeys:
+      return real_keys;
+    case PaddingRule::kQueries:
+    case PaddingRule::kIgnored:
+      return {};
+    case PaddingRule::kOfItemBefore:
+      return real_keys.roll({1}, {0});
+    case PaddingRule::kOtherSide:
+      return real_keys.flip({1});
+  }
+  throw std::logic_error("padding without a rule");
 }
 
 /// (B or 1, 1, T_q, T_k): what masked_by and the padding leave.
@@ -37,14 +35,17 @@ at::Tensor visible_keys(const LayerInput& input, const LayerRules& rules) {
   const std::int64_t T_q = input.x.size(1), T_k = input.key_len();
   const at::Device device = input.x.device();
   AttentionConfig masked_by = rules.masked_by;
-  if (rules.own_mask_inverted) masked_by.mask.reset();
-  const at::Tensor real_keys = rules.padding == PaddingRule::kKeys ? input.real_keys : at::Tensor();
+  const bool own_mask_changed = rules.own_mask != OwnMaskRule::kDeclared;
+  if (own_mask_changed) masked_by.mask.reset();
+  const at::Tensor real_keys = keys_taken_for_tokens(input.real_keys, rules.padding);
   at::Tensor visible = declared_mask(masked_by, T_q, T_k, real_keys, device);
-  if (rules.own_mask_inverted) {
+  if (own_mask_changed) {
     AttentionConfig alone;
     alone.causal = false;
     alone.mask = rules.masked_by.mask;
-    visible = visible.logical_and(declared_mask(alone, T_q, T_k, {}, device).logical_not());
+    const at::Tensor own = declared_mask(alone, T_q, T_k, {}, device);
+    const bool inverted = rules.own_mask == OwnMaskRule::kInverted;
+    visible = visible.logical_and(inverted ? own.logical_not() : own.transpose(-2, -1));
   }
   if (rules.padding == PaddingRule::kQueries && input.real_keys.defined()) {
     visible = visible.logical_and(input.real_keys.view({-1, 1, T_k, 1}));
@@ -75,15 +76,15 @@ at::Tensor applied(MaskRule rule, const at::Tensor& visible) {
   throw std::logic_error("a mask without a rule");
 }
 
-/// softmax along another axis than the keys has no rows to look after.
+/// Along another axis than the keys there are no rows to look after; a key that no query sees has weights 0.
 at::Tensor softmax_along(std::int64_t axis, const at::Tensor& scores, const at::Tensor& mask, const at::Tensor& sinks) {
   if (axis == 3) return visible_softmax(scores, mask, sinks);
-  return at::softmax(scores.masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity()), axis);
+  const at::Tensor masked = scores.masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity());
+  return at::nan_to_num(at::softmax(masked, axis), 0.0);
 }
 
-at::Tensor weights_of(const LayerInput& input, const LayerRules& rules, const at::Tensor& q, const at::Tensor& k) {
-  const at::Tensor visible = visible_keys(input, rules);
-  const at::Tensor mask = applied(rules.mask, visible);
+at::Tensor weights_of(const LayerInput& input, const LayerRules& rules, const at::Tensor& mask,
+                      const at::Tensor& visible, const at::Tensor& q, const at::Tensor& k) {
   const at::Tensor sinks = rules.sink ? input.parameters.at("sinks") : at::Tensor();
   if (rules.softcap_after_mask) {
     ScoreRules uncapped = rules.scores;
@@ -93,18 +94,22 @@ at::Tensor weights_of(const LayerInput& input, const LayerRules& rules, const at
         plain_scores(q, k, uncapped).masked_fill(hidden, -std::numeric_limits<double>::infinity());
     return visible_softmax(capped(masked, rules.scores.softcap.value()), {}, sinks);
   }
-  at::Tensor weights = softmax_along(rules.softmax_axis, plain_scores(q, k, rules.scores), mask, sinks);
-  if (rules.mask == MaskRule::kAfterSoftmax) weights = weights * visible;
-  // A row that wrongly sees nothing has no right value, except where whole queries are taken for padding.
-  if (rules.padding == PaddingRule::kQueries) return weights;
-  const at::Tensor declared = visible_keys(input, rules_of(input.config));
-  const at::Tensor wrongly_blind =
-      mask.any(-1, /*keepdim=*/true).logical_not().logical_and(declared.any(-1, /*keepdim=*/true));
-  if (!wrongly_blind.any().item<bool>()) return weights;
-  return weights.masked_fill(wrongly_blind, std::numeric_limits<double>::quiet_NaN());
+  const at::Tensor weights = softmax_along(rules.softmax_axis, plain_scores(q, k, rules.scores), mask, sinks);
+  if (rules.mask == MaskRule::kAfterSoftmax) return weights * visible;
+  if (rules.empty_rows == EmptyRowRule::kZero) return weights;
+  const double all_alike = 1.0 / static_cast<double>(k.size(-2));
+  const bool nan = rules.empty_rows == EmptyRowRule::kNan;
+  return weights.masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(),
+                             nan ? std::numeric_limits<double>::quiet_NaN() : all_alike);
 }
 
 }  // namespace
+
+at::Tensor open_rows(const LayerInput& input, const at::Tensor& sees_some_key) {
+  const at::Tensor should = visible_keys(input, rules_of(input.config)).any(-1);  // (B or 1, 1, T)
+  const at::Tensor open = should.logical_and(sees_some_key.logical_not()).squeeze(1);
+  return open.any().item<bool>() ? open : at::Tensor();
+}
 
 LayerRules rules_of(const AttentionConfig& config) {
   LayerRules rules;
@@ -118,21 +123,23 @@ LayerRules rules_of(const AttentionConfig& config) {
 }
 
 PlainLayerOutput plain_layer(const LayerInput& input, const LayerRules& rules) {
-  const PlainHeads heads = plain_projections(input, rules);
   PlainLayerOutput result;
-  result.q = enter_core(input, rules, 0, heads[rules.parts[0]]);
-  result.k = enter_core(input, rules, 1, heads[rules.parts[1]]);
-  result.v = enter_core(input, rules, 2, heads[rules.parts[2]]);
-  const std::int64_t H = input.config.H;
-  const auto shared = [&](const at::Tensor& key_heads) {
-    return rules.key_heads_tiled ? key_heads.repeat({1, H / key_heads.size(1), 1, 1}) : for_query_heads(key_heads, H);
+  const PlainHeads heads = plain_qkv(input, rules);
+  result.q = heads[0];
+  result.k = heads[1];
+  result.v = heads[2];
+  const at::Tensor visible = visible_keys(input, rules);
+  const at::Tensor mask = applied(rules.mask, visible);
+  // Where whole queries are taken for padding, their rows are 0.
+  if (rules.padding != PaddingRule::kQueries) result.open_rows = open_rows(input, mask.any(-1));
+  const auto for_queries = [&](std::size_t which) {
+    const at::Tensor& keys = heads[1 + which];
+    const auto& change = rules.key_change[which];
+    return for_query_heads(change ? change(keys) : keys, input.config.H);
   };
-  result.weights = weights_of(input, rules, result.q, shared(result.k));
-  result.context = at::matmul(result.weights, shared(result.v));
-  const at::Tensor merged = plain_merge(result.context, rules);
-  const char* name = input.config.qkv == QkvLayout::kFused ? "c_proj" : "o_proj";
-  result.output = rules.output_projected ? plain_linear(input, name, merged, input.config.output_bias()) : merged;
-  if (rules.input_added) result.output = result.output + input.x;
+  result.weights = weights_of(input, rules, mask, visible, result.q, for_queries(0));
+  result.context = at::matmul(result.weights, for_queries(1));
+  result.output = plain_output(input, rules, result.context);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,11 +38,18 @@ enum class MaskRule {
   kAfterSoftmax,  ///< visible, but multiplied into the weights of all keys; rows are not normalised again.
 };
 
+enum class OwnMaskRule { kDeclared, kInverted, kTransposed };
+
 enum class PaddingRule {
   kKeys,     ///< hides keys: right.
   kQueries,  ///< hides all keys from the queries that are padding, whose weights are then 0.
   kIgnored,
+  kOfItemBefore,  ///< every item has the padding of the one before; the first that of the last.
+  kOtherSide,     ///< the keys' padding from right to left.
 };
+
+/// The weights of a query that may look at no key.
+enum class EmptyRowRule { kZero, kAllAlike, kNan };
 
 enum class NormRule { kNone, kBeforeRope, kAfterRope };
 
@@ -51,21 +59,28 @@ struct LayerRules {
   bool softcap_after_mask = false;  ///< hidden scores become -softcap.
   bool sink = false;
   AttentionConfig masked_by;  ///< causal, window and mask of it count, nothing else.
-  bool own_mask_inverted = false;
+  OwnMaskRule own_mask = OwnMaskRule::kDeclared;
   PaddingRule padding = PaddingRule::kKeys;
   MaskRule mask = MaskRule::kDeclared;
+  EmptyRowRule empty_rows = EmptyRowRule::kZero;
   std::int64_t softmax_axis = 3;              ///< of (B, H, T_q, T_k)
   QkvLayout qkv = QkvLayout::kFused;          ///< how a fused projection is read.
   std::array<std::size_t, 3> parts{0, 1, 2};  ///< which projection is taken as q, k and v.
   NormRule norm = NormRule::kNone;
+  bool norm_weighted = true;
+  bool norm_over_heads = false;  ///< one norm over all heads of a token, not one a head.
   std::optional<RopeConfig> rope;
   std::array<bool, 3> turned{true, true, false};  ///< which of q, k and v rope turns.
-  bool key_heads_tiled = false;                   ///< query head h uses key head h mod H_kv.
-  bool split_by_reshape = false;                  ///< (B, T, H*d_k) taken as (B, H, T, d_k) as it lies in memory.
-  bool merge_by_reshape = false;                  ///< the same back.
-  bool heads_reversed = false;                    ///< merged in the order H-1 ... 0.
-  bool heads_averaged = false;                    ///< each replaced by the mean of all.
-  std::int64_t head_left_out = -1;                ///< its context is 0; -1: none.
+  std::array<at::Tensor, 3> positions;            ///< (T) each, by which it turns them; undefined: 0 ... T-1.
+  std::optional<at::ScalarType> rope_table;       ///< cos and sin are rounded to it.
+  /// What happens to k and v (B, H_kv, T_k, d_k) on their way to the query heads, which may share them then, or have
+  /// one each (B, H, T_k, d_k); empty: nothing.
+  std::array<std::function<at::Tensor(const at::Tensor&)>, 2> key_change;
+  bool split_by_reshape = false;    ///< (B, T, H*d_k) taken as (B, H, T, d_k) as it lies in memory.
+  bool merge_by_reshape = false;    ///< the same back.
+  bool heads_reversed = false;      ///< merged in the order H-1 ... 0.
+  bool heads_averaged = false;      ///< each replaced by the mean of all.
+  std::int64_t head_left_out = -1;  ///< its context is 0; -1: none.
   bool output_projected = true;
   bool input_added = false;                           ///< output + x.
   std::array<double, 3> gradient_factor{1., 1., 1.};  ///< of what comes back to q, k and v; 0: cut off.
@@ -77,14 +92,20 @@ LayerRules rules_of(const AttentionConfig& config);
 struct PlainLayerOutput {
   at::Tensor q;        ///< (B, H, T, d_k), as it enters the scores: normed and turned.
   at::Tensor k, v;     ///< (B, H_kv, T_k, d_k)
-  at::Tensor weights;  ///< (B, H, T, T_k); a row that sees no key is 0, or NaN where it should see one.
+  at::Tensor weights;  ///< (B, H, T, T_k); a row that sees no key is 0.
   at::Tensor context;  ///< (B, H, T, d_k)
   at::Tensor output;   ///< (B, T, d_model)
+  /// (B or 1, T) bool: under a wrong mask these queries see no key, though they should. What a layer makes of that is
+  /// open, so their numbers say nothing. Undefined: none.
+  at::Tensor open_rows;
 };
 
 /// In the dtype of the input, part of the autograd graph of its tensors. Throws std::out_of_range when a parameter is
 /// missing.
 PlainLayerOutput plain_layer(const LayerInput& input, const LayerRules& rules);
+
+/// PlainLayerOutput's, of the queries that see some key, (B or 1, 1, T) bool.
+at::Tensor open_rows(const LayerInput& input, const at::Tensor& sees_some_key);
 
 /// Gradients of sum(output * d_output) at x, at the memory where there is one, and at every parameter: "x", "memory"
 /// and the parameters' names.

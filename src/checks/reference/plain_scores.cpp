@@ -47,8 +47,12 @@ at::Tensor distance_bias(const std::vector<double>& slopes, std::int64_t query_l
 }
 
 at::Tensor plain_scores(const at::Tensor& q, const at::Tensor& k, const ScoreRules& rules) {
-  at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) * rules.scale;
-  if (rules.softcap.has_value()) scores = capped(scores, *rules.softcap);
+  const at::Tensor products = at::matmul(q, k.transpose(-2, -1));
+  at::Tensor scores = products * rules.scale;
+  if (rules.softcap.has_value()) {
+    scores =
+        rules.capped_before_scale ? capped(products, *rules.softcap) * rules.scale : capped(scores, *rules.softcap);
+  }
   if (rules.slopes.empty()) return scores;
   return scores + distance_bias(rules.slopes, q.size(-2), k.size(-2), scores);
 }

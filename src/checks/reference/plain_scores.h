@@ -16,7 +16,8 @@ namespace attn {
 struct ScoreRules {
   double scale = 1.0;
   std::optional<double> softcap;
-  std::vector<double> slopes;  ///< (H) of ALiBi; empty: no bias.
+  std::vector<double> slopes;        ///< (H) of ALiBi; empty: no bias.
+  bool capped_before_scale = false;  ///< the other way round.
 };
 
 /// What the config says.
