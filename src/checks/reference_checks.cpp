@@ -50,21 +50,11 @@ struct Question {
   std::vector<Compared> (*compared)(ReferenceRun& run);
   std::int64_t (ReferenceRun::*longest_sum)() const;
   bool is_output = false;
-  double roundings = 1.0;  ///< of the largest value, that count as one.
+  bool is_gradient = false;
 };
 
 /// The larger one; NaN is worse than any number.
 double worse_of(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
-
-/// How many roundings of the largest gradient count as one: that of a key is a sum over the heads of its group, in any
-/// order, and the norm's is a difference of two terms of its size. In the 16-bit formats what comes back to q, k and v
-/// is stored, and so rounded, before it is summed over the tokens. LibTorch's own backward pass takes the context as it
-/// was rounded, one rounding more than the plain formula has.
-double roundings_of_gradient(const AttentionConfig& config, at::ScalarType type) {
-  const double stored = at::isReducedFloatingType(type) ? 2.0 : 1.0;
-  return stored * std::sqrt(static_cast<double>(config.heads_a_group())) * (config.qk_norm ? 2.0 : 1.0) *
-         (config.engine == Engine::kSdpa ? 2.0 : 1.0);
-}
 
 /// One limit for all tensors of a check, so that gradients are held to the largest one of the layer: some are 0 by
 /// right, and their own size says nothing.
@@ -81,12 +71,11 @@ ErrorBudget limit_of(ReferenceRun& run, const std::vector<Compared>& all, const 
   const at::ScalarType type = all.front().plain.scalar_type();
   // The loops are float64 too, and their own roundings count there.
   const double exact = 1e-12 * size.value() * std::sqrt(static_cast<double>(longest_sum));
-  size.largest *= question.roundings;
   ErrorBudget limit =
       std::isfinite(plain_error) ? budget_of(plain_error, size, type, longest_sum) : cap_of(size, type, longest_sum);
-  if (question.roundings > 1.0) {
-    limit.why += ", " + format_number(question.roundings, 3) +
-                 " times for the sums of groups, norms, 16-bit gradients and LibTorch's engine";
+  if (question.is_gradient && run.gradient_rounding() > plain_error) {
+    limit = budget_of(run.gradient_rounding(), size, type, longest_sum,
+                      "what one rounding of every input does to the gradients");
   }
   if (type != at::kDouble || exact <= limit.max_abs) return limit;
   return {exact, "1e-12 * largest value * sqrt(" + std::to_string(longest_sum) + "): float64 rounding"};
@@ -172,7 +161,7 @@ CheckResult check_reference_weights(CheckContext& context) {
 CheckResult check_reference_backward(CheckContext& context) {
   const CheckResult result =
       judge_against_loops(context, {gradients_of, &ReferenceRun::longest_gradient_sum, /*is_output=*/false,
-                                    roundings_of_gradient(context.config(), context.x().scalar_type())});
+                                    /*is_gradient=*/true});
   context.forget_references();
   return result;
 }

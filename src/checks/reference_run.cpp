@@ -207,4 +207,12 @@ const std::map<std::string, at::Tensor>& ReferenceRun::plain_gradients() {
   return *plain_gradients_;
 }
 
+double ReferenceRun::gradient_rounding() {
+  if (!gradient_rounding_.has_value()) {
+    const at::Tensor& x = sample_.input.x;
+    gradient_rounding_ = gradient_change_by_rounding(input_, d_output(), x.scalar_type(), context_->run().seed);
+  }
+  return *gradient_rounding_;
+}
+
 }  // namespace attn

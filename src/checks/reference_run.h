@@ -69,6 +69,9 @@ class ReferenceRun {
   const std::map<std::string, at::Tensor>& loops_gradients();
   const std::map<std::string, at::Tensor>& plain_gradients();
 
+  /// What one rounding of every number that goes in does to the gradients; see gradient_change_by_rounding().
+  double gradient_rounding();
+
  private:
   void take_parameters();
   at::Tensor d_output() const;  // (B, T, d_model), 0 in the rows that are not judged
@@ -84,6 +87,7 @@ class ReferenceRun {
   std::optional<LayerNumbers> layer_, loops_, plain_;
   std::optional<std::pair<ReferenceLayerInput, ReferenceLayerOutput>> loops_forward_;  ///< for the loops' backward pass
   std::optional<std::map<std::string, at::Tensor>> loops_gradients_, plain_gradients_;
+  std::optional<double> gradient_rounding_;
 };
 
 }  // namespace attn

@@ -142,9 +142,29 @@ TEST(ReferenceChecks, HoldFloat32ToTheRoundingOfThePlainFormula) {
   for (const CheckResult& result : results) {
     EXPECT_GT(*result.measured, 0.0) << result.name;
     EXPECT_LE(*result.limit, 2e-5) << result.name;
-    EXPECT_NE(result.limit_reason.find("plain formula's error in float32"), std::string::npos) << result.limit_reason;
+    const bool is_gradient = result.name == "reference-backward";
+    const std::string reason = is_gradient ? "one rounding of every input" : "plain formula's error in float32";
+    EXPECT_NE(result.limit_reason.find(reason), std::string::npos) << result.limit_reason;
     EXPECT_NE(result.detail.find("float64 "), std::string::npos) << result.detail;
   }
+}
+
+/// One weight's gradient is a sum over 24 tokens that nearly cancels: LibTorch's kernel and the plain formula round it
+/// differently, by much more than one rounding of the sum.
+TEST(ReferenceChecks, PassHonestGradientsWhoseTermsCancel) {
+  RunConfig run = small_run();
+  run.B = 4;
+  run.T = 6;
+  run.seed = 995563;
+  run.attention.module = ModuleKind::kSingleHead;
+  run.attention.d_model = run.attention.H = 1;
+  run.attention.given_d_k.reset();
+  run.attention.bias = run.attention.causal = false;
+  run.attention.mask = PrefixMask{5};
+  run.attention.engine = Engine::kSdpa;
+  const auto results = judge(run, honest(), {"reference-backward"});
+  EXPECT_EQ(with_status(results, CheckStatus::kPass).size(), 1u) << describe(results);
+  EXPECT_LE(*results[0].limit, 1e-6);
 }
 
 /// Adds `off` to one number of the output, in float32 alone or always.

@@ -1,5 +1,7 @@
 #include "checks/reference/error_budget.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -23,14 +25,18 @@ ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, st
   return budget_of(plain_error, {reference.abs().max().item<double>(), score}, plain.scalar_type(), length);
 }
 
-ErrorBudget budget_of(double plain_error, const RoundingSize& size, at::ScalarType type, std::int64_t length) {
+ErrorBudget budget_of(double honest_error, const RoundingSize& size, at::ScalarType type, std::int64_t length,
+                      const std::string& source) {
   const std::string dtype = number_name(type);
-  const double budget = 2.0 * plain_error + epsilon_of(type) * size.value();
+  const double budget = 2.0 * honest_error + epsilon_of(type) * size.value();
   if (!std::isfinite(budget)) throw Error("limit: the plain formula is not finite in " + dtype);
   const ErrorBudget cap = cap_of(size, type, length);
   if (cap.max_abs < budget) return cap;
-  return {budget, "twice the plain formula's error in " + dtype + " (" + format_number(plain_error, 2) +
-                      ") against float64 loops, plus one rounding of the largest value" + words_of(size)};
+  const std::string size_of_error = " (" + format_number(honest_error, 2) + ")";
+  const std::string what = source.empty()
+                               ? "the plain formula's error in " + dtype + size_of_error + " against float64 loops"
+                               : source + size_of_error;
+  return {budget, "twice " + what + ", plus one rounding of the largest value" + words_of(size)};
 }
 
 ErrorBudget cap_of(const RoundingSize& size, at::ScalarType type, std::int64_t length) {

@@ -25,8 +25,10 @@ struct RoundingSize {
 /// `length` is the longest sum behind an element (T for weights and context).
 ErrorBudget budget_from(const at::Tensor& reference, const at::Tensor& plain, std::int64_t length, double score = 0.0);
 
-/// The same from the plain formula's error, where one limit holds for several tensors.
-ErrorBudget budget_of(double plain_error, const RoundingSize& size, at::ScalarType type, std::int64_t length);
+/// The same where one limit holds for several tensors, from the error that an honest computation makes and what the
+/// reason calls it; empty: that of the plain formula.
+ErrorBudget budget_of(double honest_error, const RoundingSize& size, at::ScalarType type, std::int64_t length,
+                      const std::string& source = "");
 
 /// The cap alone.
 ErrorBudget cap_of(const RoundingSize& size, at::ScalarType type, std::int64_t length);

@@ -2,8 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "checks/reference/number_format.h"
 #include "checks/reference/plain_attention.h"
 
 namespace attn {
@@ -11,6 +16,22 @@ namespace {
 
 double largest_finite(const at::Tensor& tensor) {
   return at::nan_to_num(tensor.abs(), 0.0, 0.0, 0.0).max().item<double>();
+}
+
+/// The input in float64 on the CPU.
+LayerInput in_double(LayerInput input) {
+  const auto exact = [](const at::Tensor& tensor) { return tensor.detach().to(at::kCPU, at::kDouble); };
+  input.x = exact(input.x);
+  if (input.memory.defined()) input.memory = exact(input.memory);
+  if (input.real_keys.defined()) input.real_keys = input.real_keys.cpu();
+  for (auto& [name, value] : input.parameters) value = exact(value);
+  return input;
+}
+
+/// Every number half a unit in the last place of `type` up or down: at most what rounding to the nearest does.
+at::Tensor rounded_at_random(const at::Tensor& tensor, at::ScalarType type, at::Generator& generator) {
+  const at::Tensor up = at::randint(0, 2, tensor.sizes(), generator, tensor.options()) * 2.0 - 1.0;
+  return tensor + tensor * up * (epsilon_of(type) / 2.0);
 }
 
 }  // namespace
@@ -42,6 +63,28 @@ RoundingSize rounding_size(const LayerInput& input, const PlainLayerOutput& outp
       declared_mask(input.config, input.x.size(1), input.key_len(), input.real_keys, input.x.device());
   const bool normed_or_turned = input.config.qk_norm || input.config.rope.has_value();
   return {largest_finite(sums), largest_score(output.q, output.k, score_rules(input.config), mask, normed_or_turned)};
+}
+
+double gradient_change_by_rounding(const LayerInput& input, const at::Tensor& d_output, at::ScalarType type,
+                                   std::uint64_t seed) {
+  constexpr int kTries = 3;
+  const LayerInput exact = in_double(input);
+  const LayerRules rules = rules_of(exact.config);
+  const at::Tensor exact_d_output = d_output.to(at::kCPU, at::kDouble);
+  const std::map<std::string, at::Tensor> gradients = plain_layer_backward(exact, rules, exact_d_output);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  const auto rounded = [&](const at::Tensor& tensor) { return rounded_at_random(tensor, type, generator); };
+  double largest = 0.0;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    LayerInput moved = exact;
+    moved.x = rounded(exact.x);
+    if (exact.memory.defined()) moved.memory = rounded(exact.memory);
+    for (auto& [name, value] : moved.parameters) value = rounded(value);
+    for (const auto& [name, gradient] : plain_layer_backward(moved, rules, rounded(exact_d_output))) {
+      if (gradient.defined()) largest = std::max(largest, largest_finite(gradient - gradients.at(name)));
+    }
+  }
+  return largest;
 }
 
 }  // namespace attn

@@ -2,6 +2,8 @@
 // sdpa-* and reference-* are built on it; see error_budget.h.
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 #include "checks/reference/error_budget.h"
@@ -18,5 +20,13 @@ double largest_score(const at::Tensor& q, const at::Tensor& k, const ScoreRules&
 
 /// Of the output. What the sums behind it hold: their terms may cancel, their roundings do not.
 RoundingSize rounding_size(const LayerInput& input, const PlainLayerOutput& output);
+
+/// How far the gradients of sum(output * d_output) move at most when every number of x, memory, parameters and d_output
+/// is off by one rounding of `type`, up or down at random: an honest backward pass gives the exact gradients of such an
+/// input (backward error; Higham, Accuracy and Stability of Numerical Algorithms, 2002, 1.5). A gradient is a sum over
+/// all tokens, whose terms may cancel where their roundings do not, and this sees by how much. The largest of three
+/// tries, worked out in float64. `seed` as of at::Generator.
+double gradient_change_by_rounding(const LayerInput& input, const at::Tensor& d_output, at::ScalarType type,
+                                   std::uint64_t seed);
 
 }  // namespace attn

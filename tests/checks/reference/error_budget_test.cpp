@@ -135,6 +135,34 @@ TEST(LargestScore, ABiasCountsByTheWeightOfItsKeys) {
   EXPECT_NEAR(largest_score(row({0, 0}), row({0, 0}), rules, {}), 0.25 * std::log(3.0), 1e-12);
 }
 
+/// Two tokens 1 and -1 that every query mixes half and half: the gradient of the value weight is 1 - 1.
+LayerInput cancelling_layer() {
+  LayerInput input;
+  input.config.d_model = input.config.H = 1;
+  input.config.causal = false;
+  input.config.qkv = QkvLayout::kSeparate;
+  input.x = at::tensor({1.0, -1.0}, at::kDouble).view({1, 2, 1});
+  for (const char* zero : {"q_proj.weight", "k_proj.weight"}) input.parameters[zero] = at::zeros({1, 1}, at::kDouble);
+  for (const char* one : {"v_proj.weight", "o_proj.weight"}) input.parameters[one] = at::ones({1, 1}, at::kDouble);
+  return input;
+}
+
+TEST(GradientChangeByRounding, IsSomeRoundingsOfTheTermsWhereTheirSumIsZero) {
+  const LayerInput input = cancelling_layer();
+  const at::Tensor ones = at::ones_like(input.x);
+  EXPECT_EQ(plain_layer_backward(input, rules_of(input.config), ones).at("v_proj.weight").item<double>(), 0.0);
+  const double change = gradient_change_by_rounding(input, ones, at::kFloat, 0);
+  EXPECT_GE(change, epsilon_of(at::kFloat) / 2.0);
+  EXPECT_LE(change, 4.0 * epsilon_of(at::kFloat));
+  const double coarse = gradient_change_by_rounding(input, ones, at::kBFloat16, 0);
+  EXPECT_NEAR(coarse / change, epsilon_of(at::kBFloat16) / epsilon_of(at::kFloat), 0.02 * coarse / change);
+}
+
+TEST(GradientChangeByRounding, IsNothingWhereNoGradientComes) {
+  const LayerInput input = cancelling_layer();
+  EXPECT_EQ(gradient_change_by_rounding(input, at::zeros_like(input.x), at::kFloat, 0), 0.0);
+}
+
 TEST(DeclaredMask, IsAlignedToTheBottomRight) {
   AttentionConfig config;
   config.causal = true;
