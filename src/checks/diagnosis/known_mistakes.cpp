@@ -23,7 +23,7 @@ void add_scales(MistakeCollector& mistakes) {
   const double d_k = static_cast<double>(mistakes.config().d_k());
   const double d_model = static_cast<double>(mistakes.config().d_model);
   const double H = static_cast<double>(mistakes.config().H);
-  const std::vector<std::pair<std::string, double>> known{
+  std::vector<std::pair<std::string, double>> known{
       {"1", 1.0},
       {"1/sqrt(d_k)", 1.0 / std::sqrt(d_k)},
       {"1/d_k", 1.0 / d_k},  // also what 1/sqrt(d_k) applied twice gives
@@ -33,6 +33,7 @@ void add_scales(MistakeCollector& mistakes) {
       {"1/d_model", 1.0 / d_model},
   };
   const bool given = mistakes.config().given_scale.has_value();
+  if (given) known.emplace_back("the config's squared", right * right);
   const std::string of_right = given ? "the config's " + format_number(right) : named({"1/sqrt(d_k)"}, right);
   const auto same = [](double a, double b) { return std::abs(a / b - 1.0) <= 1e-12; };
   for (std::size_t first = 0; first < known.size(); ++first) {
@@ -55,6 +56,10 @@ void add_softmax(MistakeCollector& mistakes) {
                [](KnownMistake& mistake) { mistake.rules.softmax_axis = 2; });
   mistakes.add("softmax over the heads instead of the keys",
                [](KnownMistake& mistake) { mistake.rules.softmax_axis = 1; });
+  mistakes.add("the weights are rounded to bfloat16",
+               [](KnownMistake& mistake) { mistake.rules.weights_rounded = at::kBFloat16; });
+  mistakes.add("the weights are rounded to float16",
+               [](KnownMistake& mistake) { mistake.rules.weights_rounded = at::kHalf; });
 }
 
 /// Keys and values on their way to the query heads: taken from another head, item or token, both or one of the two.

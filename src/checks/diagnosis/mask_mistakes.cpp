@@ -1,7 +1,9 @@
 // What people get wrong about masks: causal, window, one's own, padding.
 #include <string>
+#include <vector>
 
 #include "checks/diagnosis/mistake_collector.h"
+#include "core/text.h"
 
 namespace attn {
 namespace {
@@ -12,20 +14,39 @@ void add_any_mask(MistakeCollector& mistakes) {
     mistakes.add(words, [&](KnownMistake& mistake) { mistake.rules.mask = rule; });
   };
   const bool causal = mistakes.config().causal;
-  if (!causal) {
-    mistakes.add("a causal mask is applied, the config has none",
-                 [](KnownMistake& mistake) { mistake.rules.masked_by.causal = true; });
-  }
   if (!causal && !mistakes.hides_more()) return;
   add("no mask is applied", MaskRule::kNone);
   const bool alone = causal && !mistakes.hides_more();
   add(alone ? "the mask is inverted: each query sees later keys only" : "the mask is inverted: what is hidden is seen",
       MaskRule::kInverted);
   add("the mask is applied after the softmax, and rows are not normalised again", MaskRule::kAfterSoftmax);
-  if (!causal) return;
-  add("the mask is shifted by one: each query also sees the next key", MaskRule::kNextToo);
-  add("the mask is shifted by one: no query sees its own key", MaskRule::kNotItself);
-  add("the mask is the upper triangle: each query sees its own and later keys", MaskRule::kTransposed);
+}
+
+/// "the window, to both sides, and the padding mask"
+std::string other_masks(const MistakeCollector& mistakes) {
+  std::vector<std::string> others;
+  if (mistakes.config().window.has_value()) others.emplace_back("the window, to both sides,");
+  if (mistakes.config().mask.has_value()) others.emplace_back("the config's own mask");
+  if (mistakes.input().real_keys.defined()) others.emplace_back("the padding mask");
+  return join(others, " and ") + (others.size() == 1 ? " is" : " are");
+}
+
+void add_causal_mask(MistakeCollector& mistakes) {
+  if (!mistakes.config().causal) {
+    mistakes.add("a causal mask is applied, the config has none",
+                 [](KnownMistake& mistake) { mistake.rules.masked_by.causal = true; });
+    return;
+  }
+  const auto add = [&](const std::string& words, CausalRule rule) {
+    mistakes.add(words, [&](KnownMistake& mistake) { mistake.rules.causal = rule; });
+  };
+  add("the mask is shifted by one: each query also sees the next key", CausalRule::kNextToo);
+  add("the mask is shifted by one: no query sees its own key", CausalRule::kNotItself);
+  add("the mask is the upper triangle: each query sees its own and later keys", CausalRule::kFromItself);
+  if (mistakes.hides_more()) {
+    mistakes.add(other_masks(mistakes) + " applied in place of the causal one",
+                 [](KnownMistake& mistake) { mistake.rules.masked_by.causal = false; });
+  }
 }
 
 /// What a mask beside the causal one brings with it.
@@ -35,12 +56,6 @@ void add_more_masks(MistakeCollector& mistakes) {
   const auto add = [&](const std::string& words, const auto& change) {
     mistakes.add(words, [&](KnownMistake& mistake) { change(mistake.rules); });
   };
-  if (config.causal && mistakes.hides_more()) {
-    const std::string other = config.mask.has_value()                ? "the config's own mask"
-                              : mistakes.input().real_keys.defined() ? "the padding mask"
-                                                                     : "the window, to both sides,";
-    add(other + " is applied in place of the causal one", [](LayerRules& rules) { rules.masked_by.causal = false; });
-  }
   if (config.window.has_value()) {
     const std::string window = "the window of " + std::to_string(*config.window);
     add(window + " has one key more: the token itself is not counted",
@@ -79,6 +94,7 @@ void add_more_masks(MistakeCollector& mistakes) {
 
 void add_mask_mistakes(MistakeCollector& mistakes) {
   add_any_mask(mistakes);
+  add_causal_mask(mistakes);
   add_more_masks(mistakes);
 }
 

@@ -30,16 +30,36 @@ at::Tensor keys_taken_for_tokens(const at::Tensor& real_keys, PaddingRule rule) 
   throw std::logic_error("padding without a rule");
 }
 
+/// (T, T)
+at::Tensor causal_keys(CausalRule rule, const at::Tensor& all) {
+  switch (rule) {
+    case CausalRule::kUpToItself:
+      return all.tril();
+    case CausalRule::kNextToo:
+      return all.tril(1);
+    case CausalRule::kNotItself:
+      return all.tril(-1);
+    case CausalRule::kFromItself:
+      return all.triu();
+  }
+  throw std::logic_error("a causal mask without a rule");
+}
+
 /// (B or 1, 1, T_q, T_k): what masked_by and the padding leave.
 at::Tensor visible_keys(const LayerInput& input, const LayerRules& rules) {
   const std::int64_t T_q = input.x.size(1), T_k = input.key_len();
   const at::Device device = input.x.device();
+  const bool other_causal = rules.causal != CausalRule::kUpToItself,
+             other_own = rules.own_mask != OwnMaskRule::kDeclared;
   AttentionConfig masked_by = rules.masked_by;
-  const bool own_mask_changed = rules.own_mask != OwnMaskRule::kDeclared;
-  if (own_mask_changed) masked_by.mask.reset();
-  const at::Tensor real_keys = keys_taken_for_tokens(input.real_keys, rules.padding);
-  at::Tensor visible = declared_mask(masked_by, T_q, T_k, real_keys, device);
-  if (own_mask_changed) {
+  if (other_causal) masked_by.causal = false;
+  if (other_own) masked_by.mask.reset();
+  at::Tensor visible =
+      declared_mask(masked_by, T_q, T_k, keys_taken_for_tokens(input.real_keys, rules.padding), device);
+  if (other_causal) {
+    visible = visible.logical_and(causal_keys(rules.causal, at::ones({T_q, T_k}, visible.options())));
+  }
+  if (other_own) {
     AttentionConfig alone;
     alone.causal = false;
     alone.mask = rules.masked_by.mask;
@@ -55,21 +75,12 @@ at::Tensor visible_keys(const LayerInput& input, const LayerRules& rules) {
 
 /// What the mask rule makes of it.
 at::Tensor applied(MaskRule rule, const at::Tensor& visible) {
-  const auto diagonal = [&](std::int64_t offset) {
-    return at::ones({visible.size(-2), visible.size(-1)}, visible.options()).tril(offset).triu(offset);
-  };
   switch (rule) {
     case MaskRule::kDeclared:
       return visible;
     case MaskRule::kNone:
     case MaskRule::kAfterSoftmax:
       return at::ones_like(visible);
-    case MaskRule::kNextToo:
-      return visible.logical_or(diagonal(1));
-    case MaskRule::kNotItself:
-      return visible.logical_and(diagonal(0).logical_not());
-    case MaskRule::kTransposed:
-      return visible.transpose(-2, -1);
     case MaskRule::kInverted:
       return visible.logical_not();
   }
@@ -96,6 +107,7 @@ at::Tensor weights_of(const LayerInput& input, const LayerRules& rules, const at
   }
   const at::Tensor weights = softmax_along(rules.softmax_axis, plain_scores(q, k, rules.scores), mask, sinks);
   if (rules.mask == MaskRule::kAfterSoftmax) return weights * visible;
+  if (rules.weights_rounded.has_value()) return weights.to(*rules.weights_rounded).to(weights.scalar_type());
   if (rules.empty_rows == EmptyRowRule::kZero) return weights;
   const double all_alike = 1.0 / static_cast<double>(k.size(-2));
   const bool nan = rules.empty_rows == EmptyRowRule::kNan;

@@ -31,11 +31,16 @@ struct LayerInput {
 enum class MaskRule {
   kDeclared,      ///< visible
   kNone,          ///< any key
-  kNextToo,       ///< visible, or j = i + 1
-  kNotItself,     ///< visible, but not j = i
-  kTransposed,    ///< i and j swapped: of a causal mask the upper triangle
   kInverted,      ///< not visible
   kAfterSoftmax,  ///< visible, but multiplied into the weights of all keys; rows are not normalised again.
+};
+
+/// Which keys the causal mask shows to query i; the other masks stay what they are.
+enum class CausalRule {
+  kUpToItself,  ///< j <= i: right.
+  kNextToo,     ///< j <= i + 1
+  kNotItself,   ///< j < i
+  kFromItself,  ///< j >= i: the upper triangle.
 };
 
 enum class OwnMaskRule { kDeclared, kInverted, kTransposed };
@@ -59,13 +64,15 @@ struct LayerRules {
   bool softcap_after_mask = false;  ///< hidden scores become -softcap.
   bool sink = false;
   AttentionConfig masked_by;  ///< causal, window and mask of it count, nothing else.
+  CausalRule causal = CausalRule::kUpToItself;
   OwnMaskRule own_mask = OwnMaskRule::kDeclared;
   PaddingRule padding = PaddingRule::kKeys;
   MaskRule mask = MaskRule::kDeclared;
   EmptyRowRule empty_rows = EmptyRowRule::kZero;
-  std::int64_t softmax_axis = 3;              ///< of (B, H, T_q, T_k)
-  QkvLayout qkv = QkvLayout::kFused;          ///< how a fused projection is read.
-  std::array<std::size_t, 3> parts{0, 1, 2};  ///< which projection is taken as q, k and v.
+  std::int64_t softmax_axis = 3;                  ///< of (B, H, T_q, T_k)
+  std::optional<at::ScalarType> weights_rounded;  ///< to this type and back.
+  QkvLayout qkv = QkvLayout::kFused;              ///< how a fused projection is read.
+  std::array<std::size_t, 3> parts{0, 1, 2};      ///< which projection is taken as q, k and v.
   NormRule norm = NormRule::kNone;
   bool norm_weighted = true;
   bool norm_over_heads = false;  ///< one norm over all heads of a token, not one a head.
