@@ -1,9 +1,12 @@
-// What a forward pass of the layer is given. A new capability adds a field here, and no override changes.
+// What a forward pass of the layer is given, and when it may be. A new capability adds a field here, and no override
+// changes.
 #pragma once
 
 #include <cstdint>
 
 #include <ATen/core/Tensor.h>
+
+#include "config/attention_config.h"
 
 namespace attn {
 
@@ -17,6 +20,10 @@ struct AttentionInput {
                               ///< this call's tokens. Undefined: every key is a token.
   KeyValueCache* cache = nullptr;  ///< keys and values of earlier calls, and where this call's are kept. Not owned.
 };
+
+/// Throws ShapeError unless the layer of this config can be given the input. `weight`: one of its parameters, whose
+/// dtype and device x must have.
+void check_input(const AttentionInput& input, const AttentionConfig& config, const at::Tensor& weight);
 
 /// `count` tokens of x from `first` on, with their padding; a memory and its padding stay whole. Views.
 AttentionInput tokens_of(const AttentionInput& input, std::int64_t first, std::int64_t count);

@@ -9,8 +9,6 @@
 #include "attention/distinct.h"
 #include "attention/rope.h"
 #include "attention/sdpa_core.h"
-#include "attention/shapes.h"
-#include "core/error.h"
 
 namespace attn {
 namespace {
@@ -85,7 +83,7 @@ MultiHeadAttentionImpl::MultiHeadAttentionImpl(const AttentionConfig& config, st
 AttentionOutput MultiHeadAttentionImpl::forward(const at::Tensor& x) { return forward(AttentionInput{x}); }
 
 AttentionOutput MultiHeadAttentionImpl::forward(const AttentionInput& input, AttentionObserver* observer) {
-  check_input(input);
+  check_input(input, config_, output_layer_->weight);
   const at::Tensor x = announce(observer, Step::kX, input.x);  // (B, T, d_model)
   const at::Tensor memory =
       input.memory.defined() ? announce(observer, Step::kMemory, input.memory) : x;  // (B, T_k, d_model)
@@ -129,43 +127,6 @@ AttentionOutput MultiHeadAttentionImpl::forward(const AttentionInput& input, Att
                                 ? at::dropout(projected, config_.dropout, /*train=*/true)
                                 : distinct(projected);
   return {announce(observer, Step::kOutput, output), core_output.weights};
-}
-
-void MultiHeadAttentionImpl::check_input(const AttentionInput& input) const {
-  check_shape(input.x, "x", {kAnySize, kAnySize, config_.d_model});
-  check_same_kind(input.x, "x", output_layer_->weight, "the layer");
-  const std::int64_t seen = input.cache != nullptr ? input.cache->tokens_seen() : 0;
-  const auto check_length = [&](std::int64_t length, const std::string& what) {
-    if (length <= config_.max_seq_len) return;
-    throw ShapeError(what + " is " + std::to_string(length) + ", more than max_seq_len (" +
-                     std::to_string(config_.max_seq_len) + ")");
-  };
-  check_length(seen + input.x.size(1), seen > 0 ? "x: T with the tokens in the cache" : "x: T");
-  if (input.memory.defined()) {
-    check_shape(input.memory, "memory", {input.x.size(0), kAnySize, config_.d_model});
-    check_same_kind(input.memory, "memory", input.x, "x");
-    check_length(input.memory.size(1), "memory: T_k");
-    if (config_.qkv != QkvLayout::kSeparate) {
-      throw ShapeError("memory: expected the separate qkv layout, got " + to_string(config_.qkv) +
-                       ", which makes q, k and v of one tensor");
-    }
-    if (config_.causal || config_.window.has_value() || config_.rope.has_value() || config_.alibi ||
-        input.cache != nullptr) {
-      throw ShapeError(
-          "memory: its tokens have no place in the sequence of x, expected a layer without causal mask, "
-          "window, rope, alibi and cache");
-    }
-  }
-  if (input.real_keys.defined()) {
-    const std::int64_t keys = input.memory.defined() ? input.memory.size(1) : input.x.size(1);
-    check_shape(input.real_keys, "real_keys", {input.x.size(0), keys});
-    if (input.real_keys.scalar_type() != at::kBool) {
-      throw ShapeError(std::string("real_keys: expected bool, true = a token, got ") +
-                       c10::toString(input.real_keys.scalar_type()));
-    }
-  }
-  // A key that was dropped, or comes later, would be missed or seen too early.
-  if (input.cache != nullptr && !config_.causal) throw ShapeError("cache: expected a causal layer");
 }
 
 void MultiHeadAttentionImpl::announce_projections(const Projections& projections, AttentionObserver* observer) const {

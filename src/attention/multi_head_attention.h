@@ -100,7 +100,6 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   at::Tensor sinks_;                           ///< parameter `sinks` (H); undefined unless the config has a sink.
 
  private:
-  void check_input(const AttentionInput& input) const;
   void announce_projections(const Projections& projections, AttentionObserver* observer) const;
   void restore_boolean_mask();
 

@@ -1,5 +1,6 @@
 // determinism and dropout: how the layer behaves from one run to the next.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>

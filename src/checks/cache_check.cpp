@@ -1,5 +1,6 @@
 // kv-cache: the same tokens in pieces, with keys and values kept between the calls, give what one run gives.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>

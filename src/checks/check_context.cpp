@@ -1,5 +1,6 @@
 #include "checks/check_context.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 #include <torch/utils.h>
 

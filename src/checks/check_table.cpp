@@ -130,7 +130,8 @@ const std::vector<CheckEntry>& check_table() {
       {{"reference-forward", "the layer's output equals that of float64 loops with the same parameters", "parameters",
         "Projections, heads, attention and output projection are worked out once more in plain loops over float64, "
         "which share nothing with the layer. The limit is twice what the plain formula errs in the run's "
-        "precision, plus one rounding. In float64 the layer must agree to 1e-12, so that a bug, which stays there, "
+        "precision, plus one rounding; with engine sdpa the formula calls LibTorch's function. In float64 the layer "
+        "must agree to 1e-12, so that a bug, which stays there, "
         "is told from rounding, which vanishes. Sees a wrong layout of fused projections. Above a budget one item "
         "and a random sample of its rows are judged, and the line says so."},
        check_reference_forward},

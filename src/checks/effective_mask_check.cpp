@@ -1,5 +1,6 @@
 // effective-mask: which key moves which query, measured, against the declared mask, both ways.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,7 @@
 #include "checks/even_input.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "checks/pipeline_steps.h"
 #include "checks/reference/plain_scores.h"

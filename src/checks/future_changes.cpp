@@ -1,6 +1,7 @@
 #include "checks/future_changes.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <map>

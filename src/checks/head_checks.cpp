@@ -1,5 +1,6 @@
 // head-independence and gqa-map: what a query head has to do with its own key head, and with no other.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <map>
 #include <utility>

@@ -1,5 +1,6 @@
 // batch-independence and permutation: what must not matter to an item, and to an order. Heads: head_checks.cpp.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>

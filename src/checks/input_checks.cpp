@@ -1,5 +1,6 @@
 // truncation and nan-propagation: what an output owes to the tokens that it may see, and to nothing else.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,6 @@
 // padding: an item that is filled up gives what it gives alone, and what it is filled up with counts for nothing.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <variant>
 

@@ -57,6 +57,13 @@ LayerNumbers numbers_of_pass(const CapturedPass& pass, const std::vector<std::in
   return numbers;
 }
 
+/// As an ordinary layer of this config is computed.
+LayerRules ordinary_rules(const AttentionConfig& config) {
+  LayerRules rules = rules_of(config);
+  rules.by_library = config.engine == Engine::kSdpa;
+  return rules;
+}
+
 ReferenceLayerInput for_loops(const LayerInput& input, const ReferenceSample& sample) {
   ReferenceLayerInput loops;
   loops.config = input.config;
@@ -176,7 +183,7 @@ const LayerNumbers& ReferenceRun::loops() {
 const LayerNumbers& ReferenceRun::plain() {
   if (plain_.has_value()) return *plain_;
   const at::NoGradGuard no_gradients;
-  const PlainLayerOutput output = plain_layer(input_, rules_of(input_.config));
+  const PlainLayerOutput output = plain_layer(input_, ordinary_rules(input_.config));
   plain_.emplace();
   plain_->output = judged_rows(output.output, 1);
   plain_->weights = judged_rows(output.weights, 2);
@@ -202,7 +209,7 @@ const std::map<std::string, at::Tensor>& ReferenceRun::loops_gradients() {
 
 const std::map<std::string, at::Tensor>& ReferenceRun::plain_gradients() {
   if (!plain_gradients_.has_value()) {
-    plain_gradients_ = plain_layer_backward(input_, rules_of(input_.config), d_output());
+    plain_gradients_ = plain_layer_backward(input_, ordinary_rules(input_.config), d_output());
   }
   return *plain_gradients_;
 }

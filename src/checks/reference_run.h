@@ -65,7 +65,8 @@ class ReferenceRun {
   // Each is worked out when first asked for. The loops' are float64 on the CPU, the others in their own dtype.
   const LayerNumbers& layer();  ///< all of it. Throws SubjectFailure.
   const LayerNumbers& loops();  ///< without gradients.
-  const LayerNumbers& plain();  ///< without gradients.
+  const LayerNumbers&
+  plain();  ///< without gradients; with engine sdpa by LibTorch's function, which rounds its own way.
   const std::map<std::string, at::Tensor>& loops_gradients();
   const std::map<std::string, at::Tensor>& plain_gradients();
 

@@ -1,6 +1,7 @@
 // rope-relative: that q and k are turned as the config says, so that scores depend on how far apart two tokens are and
 // on nothing else, and that v is not turned.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
 // scale: what the raw dot products are multiplied by, recovered from the scores themselves.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>

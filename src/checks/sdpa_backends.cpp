@@ -4,8 +4,6 @@
 #include <ATen/Context.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <limits>
-
 namespace attn {
 namespace {
 
@@ -38,14 +36,6 @@ class OnlyBackend {
 /// The same numbers, with the head axis and the token axis swapped in memory, as a split into heads leaves them.
 at::Tensor strided(const at::Tensor& heads) { return heads.transpose(1, 2).contiguous().transpose(1, 2); }
 
-/// The function takes one mask: with ALiBi it holds the bias where a query may look, -inf elsewhere.
-std::optional<at::Tensor> one_mask(const CoreInput& input) {
-  if (input.rules.slopes.empty()) return input.mask.defined() ? std::optional(input.mask) : std::nullopt;
-  const at::Tensor bias = distance_bias(input.rules.slopes, input.q.size(2), input.k.size(2), input.q);
-  if (!input.mask.defined()) return bias;
-  return bias.masked_fill(input.mask.logical_not(), -std::numeric_limits<double>::infinity());
-}
-
 }  // namespace
 
 const std::vector<SdpaBackend>& sdpa_backends() {
@@ -65,7 +55,7 @@ std::optional<CoreOutput> library_core(const CoreInput& input, const SdpaBackend
     return copy.detach().requires_grad_(backward);
   };
   const at::Tensor q = leaf(input.q), k = leaf(input.k), v = leaf(input.v);
-  const std::optional<at::Tensor> mask = one_mask(input);
+  const std::optional<at::Tensor> mask = library_mask(q, k, input.rules, input.mask);
   const double scale = input.rules.scale;
   const bool grouped = k.size(1) != q.size(1);
   const auto chosen = static_cast<at::SDPBackend>(

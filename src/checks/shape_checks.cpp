@@ -1,5 +1,6 @@
 // shapes and finite: what every step and gradient must look like, whatever its numbers are.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "checks/check_context.h"
 #include "checks/pipeline_steps.h"

@@ -1,5 +1,6 @@
 // sink: what a learned score beside those of the keys takes of each row, on scores whose answer is known.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 // window: how many keys each query really sees, as a list, against what a window of W keys leaves.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <variant>

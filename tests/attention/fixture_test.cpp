@@ -1,5 +1,7 @@
 // The layer against modules written in PyTorch's Python after the lessons (scripts/make_fixtures): the only tests that
 // see a wrong layout of fused projections or a swapped pair of weights.
+#include <ATen/core/grad_mode.h>
+
 #include <gtest/gtest.h>
 
 #include <filesystem>

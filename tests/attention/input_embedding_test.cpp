@@ -1,5 +1,7 @@
 #include "attention/input_embedding.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // effective-mask, causality-gradient, truncation, batch- and head-independence, permutation, nan-propagation and
 // gradient, on subjects made for them.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 

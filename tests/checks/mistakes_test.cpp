@@ -1,5 +1,6 @@
 // The known mistakes of rotation, grouped heads, masks, padding and score changes, each planted and named.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <functional>
 #include <limits>

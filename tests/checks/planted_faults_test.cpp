@@ -1,5 +1,7 @@
 #include "checks/planted_faults.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <gtest/gtest.h>
 
 #include "checks/check_test_support.h"

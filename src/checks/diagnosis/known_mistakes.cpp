@@ -1,5 +1,7 @@
 #include "checks/diagnosis/known_mistakes.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>

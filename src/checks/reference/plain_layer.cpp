@@ -150,7 +150,8 @@ PlainLayerOutput plain_layer(const LayerInput& input, const LayerRules& rules) {
     return for_query_heads(change ? change(keys) : keys, input.config.H);
   };
   result.weights = weights_of(input, rules, mask, visible, result.q, for_queries(0));
-  result.context = at::matmul(result.weights, for_queries(1));
+  result.context = rules.by_library ? library_context(result.q, for_queries(0), for_queries(1), rules.scores, mask)
+                                    : at::matmul(result.weights, for_queries(1));
   result.output = plain_output(input, rules, result.context);
   return result;
 }

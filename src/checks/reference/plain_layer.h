@@ -90,6 +90,7 @@ struct LayerRules {
   std::int64_t head_left_out = -1;  ///< its context is 0; -1: none.
   bool output_projected = true;
   bool input_added = false;                           ///< output + x.
+  bool by_library = false;                            ///< LibTorch's own function between q, k, v and context.
   std::array<double, 3> gradient_factor{1., 1., 1.};  ///< of what comes back to q, k and v; 0: cut off.
 };
 

@@ -66,4 +66,21 @@ at::Tensor visible_softmax(const at::Tensor& scores, const at::Tensor& mask, con
   return softmax_with_sinks(masked.masked_fill(sees_no_key, 0.0), sinks).masked_fill(sees_no_key, 0.0);
 }
 
+std::optional<at::Tensor> library_mask(const at::Tensor& q, const at::Tensor& k, const ScoreRules& rules,
+                                       const at::Tensor& mask) {
+  if (rules.slopes.empty()) return mask.defined() ? std::optional(mask) : std::nullopt;
+  const at::Tensor bias = distance_bias(rules.slopes, q.size(-2), k.size(-2), q);
+  if (!mask.defined()) return bias;
+  return bias.masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity());
+}
+
+at::Tensor library_context(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const ScoreRules& rules,
+                           const at::Tensor& mask) {
+  const at::Tensor sees_no_key = mask.any(-1, /*keepdim=*/true).logical_not();
+  const std::optional<at::Tensor> shown = library_mask(q, k, rules, mask.logical_or(sees_no_key));
+  const at::Tensor context =
+      at::scaled_dot_product_attention(q, k, v, shown, /*dropout_p=*/0.0, /*is_causal=*/false, rules.scale);
+  return context.masked_fill(sees_no_key, 0.0);
+}
+
 }  // namespace attn

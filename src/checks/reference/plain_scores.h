@@ -41,4 +41,14 @@ at::Tensor plain_scores(const at::Tensor& q, const at::Tensor& k, const ScoreRul
 /// share of every row.
 at::Tensor visible_softmax(const at::Tensor& scores, const at::Tensor& mask, const at::Tensor& sinks = {});
 
+/// What scaled_dot_product_attention of LibTorch takes as its one mask: `mask`, or with ALiBi the bias where a query
+/// may look and -inf elsewhere. Absent: nothing.
+std::optional<at::Tensor> library_mask(const at::Tensor& q, const at::Tensor& k, const ScoreRules& rules,
+                                       const at::Tensor& mask);
+
+/// The context by that function, which rounds in its own way; 0 in rows that see no key. k and v have as many heads as
+/// q. Rules without a softcap.
+at::Tensor library_context(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const ScoreRules& rules,
+                           const at::Tensor& mask);
+
 }  // namespace attn
