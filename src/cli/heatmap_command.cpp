@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/heatmap_pictures.h"
+#include "cli/model_notes.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "core/error.h"
@@ -140,6 +141,7 @@ ExitStatus run_heatmap(const HeatmapCommandOptions& options, Streams& streams) {
     make_writable_folder(folder);
     write_pictures(folder, pictures, to_json_text(index), files_read(config));
   }
+  write_notes(streams.err, model_notes(config));
   write_notes(streams.err, notes);
   write_summary(streams.out, folder, index);
   return ExitStatus::kOk;

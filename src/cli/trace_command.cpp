@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "cli/model_notes.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "core/error.h"
@@ -83,6 +84,7 @@ ExitStatus run_trace(const TraceCommandOptions& options, Streams& streams) {
                                      .max_values = options.values ? kMaxValues : 0,
                                      .keep_tensors = options.save.has_value()});
   }
+  write_notes(streams.err, model_notes(config));
   write_notes(streams.err, trace.notes);
   if (options.save) save(*options.save, trace, streams.err);
   if (!write_record(

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/failure.h"
+#include "cli/model_notes.h"
 #include "config/config_file.h"
 #include "config/config_sweep.h"
 #include "core/error.h"
@@ -54,14 +55,26 @@ class ConfigLoader {
   std::optional<std::string> text_;
 };
 
+/// In front of a result's own notes.
+void put_first(std::vector<std::string>& notes, const std::vector<std::string>& first) {
+  notes.insert(notes.begin(), first.begin(), first.end());
+}
+
 PlannedRun planned_failure(const std::string& source) { return {source, {}, std::nullopt, std::current_exception()}; }
 
 void plan_config(std::vector<PlannedRun>& runs, ConfigLoader& loader, const std::string& source,
                  const std::vector<std::vector<std::string>>& combinations) {
+  std::vector<std::string> last_notes;
   for (const std::vector<std::string>& sweep : combinations) {
     PlannedRun run{source, sweep, std::nullopt, nullptr};
     try {
       run.config = loader.load(source, sweep);
+      // Of one config the runs of a sweep would all say the same.
+      if (const std::vector<std::string> notes = model_notes(*run.config); notes == last_notes) {
+        run.config->origins = {};
+      } else {
+        last_notes = notes;
+      }
     } catch (const Error&) {
       run.failure = std::current_exception();
     }
@@ -120,9 +133,11 @@ VerifyRun carry_out(const PlannedRun& planned, const VerifyTask& task, const Pro
   progress("building the layer");
   refuse_if_too_large(config, Purpose::kVerify, task.max_memory);
   if (task.self_test) {
-    run.outcome = self_test(config, [&](const std::string& name, std::size_t index, std::size_t total) {
+    SelfTestResult result = self_test(config, [&](const std::string& name, std::size_t index, std::size_t total) {
       progress("fault " + name + number_of(index, total));
     });
+    put_first(result.notes, model_notes(config));
+    run.outcome = std::move(result);
     return run;
   }
   VerifyOptions options = task.selection;
@@ -131,6 +146,7 @@ VerifyRun carry_out(const PlannedRun& planned, const VerifyTask& task, const Pro
   };
   VerifyResult result = task.fault ? verify_fault(config, *task.fault, options) : verify_attention(config, options);
   require_checks(result, task.required, task.strict);
+  put_first(result.notes, model_notes(config));
   run.outcome = std::move(result);
   return run;
 }

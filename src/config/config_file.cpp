@@ -162,8 +162,8 @@ RunConfig parse_with_overrides(std::string_view text, ConfigSource source, std::
   if (!model) return run;
   run.origins.lines = std::move(model->origins);
   if (model->longest && run.T > *model->longest) {
-    run.origins.lines.push_back("T " + std::to_string(run.T) + " is more than the model's " + model->longest_key + " " +
-                                std::to_string(*model->longest));
+    run.origins.lines.push_back("longer than the model takes: T " + std::to_string(run.T) + ", " + model->longest_key +
+                                " " + std::to_string(*model->longest));
   }
   return run;
 }

@@ -18,7 +18,9 @@ namespace attn {
 /// The same layer in our keys. B and T are not in it: no model says them.
 struct ModelConfig {
   nlohmann::json config;
-  std::vector<std::string> origins;  ///< "H_kv 8 from /num_key_value_heads", one line a key.
+  /// "H_kv 8 from /num_key_value_heads", one line a key of ours, which begins with it; and "/a, /b: looked at ...".
+  /// Lines that begin with neither are remarks: every run prints them, not only `config`.
+  std::vector<std::string> origins;
   /// For errors: "/H_kv" -> "/num_key_value_heads", or "32, the default of qwen2, as the file has no /num_...".
   std::map<std::string, std::string> file_pointers;
   std::optional<std::int64_t> longest;  ///< tokens that the model takes, where its file says it.
@@ -35,10 +37,11 @@ std::optional<std::int64_t> take_layer(std::vector<std::string>& set_words, std:
 /// The keys that these words give: "rope.theta" for "rope.theta=1". What they give is not refused in the model.
 std::set<std::string> keys_of(const std::vector<std::string>& set_words, const std::vector<std::string>& sweep_words);
 
-/// Translates. A key that changes attention in a way that our keys cannot say is refused, never passed over; a key
-/// whose name only sounds like it, too, unless its value is null, false or empty. Keys that are not read are named in
-/// one of the origins. Two names of one key must have one value. Throws ConfigError: an unknown model type (with the
-/// list of the known ones), a layer the model has not, a refused key, a value of the wrong type.
+/// Translates. A key that changes attention in a way that our keys cannot say is refused, never passed over; an unknown
+/// key whose name only sounds like it, too, unless its value is null or what this layer does anyway; and so is a key of
+/// ours that the model's files have not. Every key of the file is named in one of the origins, read or not. Two names
+/// of one key must have one value. Throws ConfigError: an unknown model type (with the list of the known ones), a layer
+/// the model has not, a refused key, a value of the wrong type.
 ModelConfig translate_model_config(const nlohmann::json& root, const ConfigSource& source,
                                    std::optional<std::int64_t> layer, const std::set<std::string>& given_keys);
 

@@ -7,33 +7,48 @@ namespace attn {
 void take_sizes(ModelReader& model, const SizeDefaults& defaults) {
   model.take("d_model", {"hidden_size"}, defaults.d_model);
   model.take("H", {"num_attention_heads"}, defaults.H);
-  model.take("H_kv", {"num_key_value_heads"}, defaults.H_kv);
-  model.take("d_k", {"head_dim"}, defaults.d_k);
+  model.take("H_kv", {"num_key_value_heads"}, defaults.H_kv, "is H");
+  model.take("d_k", {"head_dim"}, defaults.d_k, "is d_model / H");
 }
 
+namespace {
+
+double probability(ModelReader& model, const char* key, double model_default) {
+  const double value = model.number(key, model_default).value_or(0.0);
+  if (!(value >= 0.0 && value < 1.0)) {
+    model.refuse(pointer_to("", key), "must be a number of at least 0 and below 1, got " + nlohmann::json(value).dump(),
+                 "dropout");
+  }
+  return value;
+}
+
+}  // namespace
+
 void take_dropout(ModelReader& model, const char* of_weights, const char* of_output, double model_default) {
-  const double weights = model.number(of_weights, model_default).value_or(0.0);
+  const double weights = probability(model, of_weights, model_default);
   const bool has_two = *of_output != '\0';
-  const double output = has_two ? model.number(of_output, model_default).value_or(0.0) : 0.0;
+  const double output = has_two ? probability(model, of_output, model_default) : 0.0;
   const std::string pointer = pointer_to("", of_weights);
+  const nlohmann::json weights_shown = weights;
   if (weights != output) {
     model.refuse(pointer,
                  "acts on the weights, and " + (has_two ? pointer_to("", of_output) : std::string("nothing")) +
-                     " on the output (" + format_number(weights, 17) + " and " + format_number(output, 17) +
-                     "); here one dropout acts on both: choose one, as by --set dropout=" + format_number(weights, 17),
+                     " on the output (" + weights_shown.dump() + " and " + nlohmann::json(output).dump() +
+                     "); here one dropout acts on both: choose one, as by --set dropout=" + weights_shown.dump(),
                  "dropout");
   }
-  model.set("dropout", weights, model.has(of_weights) ? "from " + pointer : "by " + model.model_type() + "'s default",
-            model.has(of_weights) ? pointer : "");
+  const std::string as_well = has_two ? "; on the output " + model.origin({of_output}) : "";
+  model.set("dropout", weights, model.origin({of_weights}) + as_well, model.has(of_weights) ? pointer : "");
 }
 
 bool take_causal(ModelReader& model) {
-  if (model.flag("is_causal", true)) {
+  const bool causal = model.flag("is_causal", true);
+  if (model.has("is_causal")) {
+    model.set("causal", causal, "from /is_causal", "/is_causal");
+  } else {
     model.set_as_every_layer("causal", true);
-    return true;
   }
-  model.set("causal", false, "from /is_causal", "/is_causal");
-  return false;
+  return causal;
 }
 
 void take_window(ModelReader& model, std::int64_t window, const std::string& why, bool causal) {
@@ -47,7 +62,7 @@ void take_window(ModelReader& model, std::int64_t window, const std::string& why
                  "must be an integer from 1 to " + std::to_string(kMaxSize) + ", got " + std::to_string(window),
                  "window");
   }
-  model.set("window", window, "from /sliding_window" + why + " (itself included)",
+  model.set("window", window, model.origin({"sliding_window"}) + (why.empty() ? "" : ", " + why) + " (itself included)",
             model.has("sliding_window") ? "/sliding_window" : model.default_words(window, "sliding_window"));
 }
 

@@ -25,8 +25,8 @@ void take_dropout(ModelReader& model, const char* of_weights, const char* of_out
 /// A decoder is causal unless its file says that it has been turned into an encoder. Returns what it is.
 bool take_causal(ModelReader& model);
 
-/// Sets the window; `why` this layer has it: ", even layers have it". Refused where the layer is not causal: a window
-/// in both directions has another meaning there than here.
+/// Sets the window; `why` this layer has it: "even layers have it". Refused where the layer is not causal: a window in
+/// both directions has another meaning there than here.
 void take_window(ModelReader& model, std::int64_t window, const std::string& why, bool causal);
 
 /// What `layer_types` says of one layer, "full_attention" or "sliding_attention"; absent where the file has none.

@@ -37,7 +37,7 @@ std::optional<ObjectReader> find_parameters(ModelReader& model, const std::strin
 void refuse_parts(ModelReader& model, const ObjectReader& object) {
   if (const auto part = object.number("partial_rotary_factor"); part && *part != 1.0) {
     model.refuse(object.pointer("partial_rotary_factor"),
-                 "must be 1: RoPE on a part of the channels only is not supported, got " + format_number(*part, 17),
+                 "must be 1: RoPE on a part of the channels only is not supported, got " + nlohmann::json(*part).dump(),
                  "rope");
   }
 }
