@@ -107,15 +107,24 @@ std::map<std::string, TensorSize> sizes_of(const std::vector<Pair>& pairs) {
   std::map<std::string, TensorSize> sizes;
   for (const auto& [a, b] : pairs) {
     TensorSize& size = sizes[a->name];
+    size.last_axis = last_axes(a->shape, 1);
+    const auto width = static_cast<std::size_t>(size.last_axis);
     for (const Entry* entry : {a, b}) {
+      double squares = 0.0;
+      std::size_t place = 0;
       for (const double number : numbers_of(*entry)) {
-        if (std::isfinite(number)) size.largest = std::max(size.largest, std::abs(number));
+        if (std::isfinite(number)) {
+          size.largest = std::max(size.largest, std::abs(number));
+          squares += number * number;
+        }
+        if (++place % width != 0) continue;
+        size.longest_row = std::max(size.longest_row, std::sqrt(squares));
+        squares = 0.0;
       }
     }
-    size.last_axis = last_axes(a->shape, 1);
     size.rows = last_axes(a->shape, 2);
     if (a->shape.size() == 4) size.heads = last_axes(a->shape, 3);
-    if (a->name == "forward.x") size.rows *= last_axes(a->shape, 3);
+    if (a->shape.size() == 3) size.tokens = size.rows * last_axes(a->shape, 3);
   }
   return sizes;
 }

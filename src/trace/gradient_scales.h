@@ -9,9 +9,11 @@ namespace attn {
 /// What is known of one pair of tensors.
 struct TensorSize {
   double largest = 0.0;  ///< largest finite absolute value of both.
-  double rows = 1.0;     ///< how many terms a sum over its tokens has: T for q and k, B * T for what is (B, T, ...).
+  double rows = 1.0;     ///< how many terms a sum over its tokens has: T for q and k.
+  double tokens = 1.0;   ///< B * T of a tensor of three axes, (B, T, ...).
   double last_axis = 1.0;
-  double heads = 1.0;  ///< of a tensor of four axes.
+  double longest_row = 0.0;  ///< largest Euclidean norm of a row of the last axis, finite values only.
+  double heads = 1.0;        ///< of a tensor of four axes.
 };
 
 /// The scale of the tensor `name`: its largest value; but where its numbers are a difference of much larger ones, as
