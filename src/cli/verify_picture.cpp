@@ -46,7 +46,9 @@ std::string draw(const DependencyMap& map, const VerifyResult& result) {
   options.title = printable(result.config.source_name) + ": " + layer_facts(result.config.attention) + ", " +
                   shape_facts(result.config);
   if (!result.fault.empty()) options.title += ", planted fault " + printable(result.fault);
+  if (result.config.B > 1) options.title += ", all " + std::to_string(result.config.B) + " batch items together";
   options.subtitle = counted_pairs(map);
+  options.own_query_positions = result.config.memory_length.has_value();
   options.categories = categories_of(map);
   return encode_png(draw_heatmap({&states, ""}, options));
 }
