@@ -42,10 +42,22 @@ void read_visibility(const ObjectReader& config, const RunShape& shape, Attentio
   layer.causal = config.boolean("causal").value_or(!opens);
 }
 
+/// The effective config names the default of qk_norm_eps without a norm too, and a model's own config that of its
+/// norms.
+void read_norm(const ObjectReader& config, AttentionConfig& layer) {
+  layer.qk_norm = config.boolean("qk_norm").value_or(layer.qk_norm);
+  const std::optional<double> eps = config.number("qk_norm_eps");
+  if (layer.qk_norm) {
+    layer.qk_norm_eps = eps.value_or(layer.qk_norm_eps);
+    return;
+  }
+  const bool is_given = !config.source().is_model_config || config.source().is_set(config.pointer("qk_norm_eps"));
+  if (eps && *eps != layer.qk_norm_eps && is_given) config.fail("qk_norm_eps", "needs qk_norm true, got qk_norm false");
+}
+
 void read_scores(const ObjectReader& config, AttentionConfig& layer) {
   layer.rope = read_rope(config);
-  layer.qk_norm = config.boolean("qk_norm").value_or(layer.qk_norm);
-  layer.qk_norm_eps = config.number("qk_norm_eps").value_or(layer.qk_norm_eps);
+  read_norm(config, layer);
   layer.given_scale = config.number("scale");
   layer.softcap = config.number("softcap");
   layer.alibi = config.boolean("alibi").value_or(layer.alibi);
@@ -73,9 +85,11 @@ void refuse_with_memory(const ObjectReader& config, const RunShape& shape, const
 
 void refuse_with_cache(const ObjectReader& config, const RunShape& shape, const AttentionConfig& layer) {
   if (!shape.cache || layer.causal) return;
-  config.fail("cache",
-              "needs causal true: without it earlier tokens look at later ones, which are not there yet, got "
-              "causal false");
+  const std::string looks_ahead = " earlier tokens look at later ones, which are not there yet";
+  if (layer.mask && opens_the_future(*layer.mask)) {
+    config.fail("cache", "must be left out with a " + mask_kind(*layer.mask) + " mask: with it" + looks_ahead);
+  }
+  config.fail("cache", "needs causal true: without it" + looks_ahead + ", got causal false");
 }
 
 }  // namespace

@@ -129,20 +129,25 @@ MaskConfig read_mask_object(const ObjectReader& object, std::int64_t T_q, std::i
     case MaskKind::kDocument:
       return read_documents(object, T_k);
     case MaskKind::kDilated:
-      return DilatedMask{required_integer(object, "stride", "every which key a query sees, counted from itself")};
+      return DilatedMask{
+          required_integer(object, "stride", "how far apart the keys are that a query sees, counted from itself")};
   }
   return BidirectionalMask{};
 }
 
 /// A mask that is only a word: the one kind that needs nothing more.
 MaskConfig read_mask_word(const ObjectReader& config, const std::string& word) {
-  const auto kind = value_of(kMaskKindWords, word);
-  if (!kind) config.fail("mask", unknown_config_word("mask", word, all_words(kMaskKindWords)));
-  if (*kind != MaskKind::kBidirectional) {
-    config.fail("mask", "a " + word + " mask needs more than its name: {\"kind\": \"" + word + "\", \"" +
-                            mask_keys(*kind).back() + "\": ...}");
+  if (value_of(kMaskKindWords, word) == MaskKind::kBidirectional) return BidirectionalMask{};
+  // "prefix:3" is meant as a prefix mask: what follows the letters is no part of the name.
+  const std::string name = word.substr(0, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  const auto kind = value_of(kMaskKindWords, name);
+  if (kind && *kind != MaskKind::kBidirectional) {
+    const std::string number = *kind == MaskKind::kDocument ? "[3, 2]" : "3";
+    config.fail("mask", "a " + name + " mask needs more than its name, an object such as {\"kind\": \"" + name +
+                            "\", \"" + mask_keys(*kind).back() + "\": " + number + "}, got " + in_quotes(word));
   }
-  return BidirectionalMask{};
+  config.fail("mask", unknown_config_word("mask", word, all_words(kMaskKindWords)) +
+                          "; all but bidirectional are objects such as {\"kind\": \"prefix\", \"length\": 3}");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "config/mask_words.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "config/mask_rows.h"
 #include "core/text.h"
@@ -9,6 +11,7 @@ namespace attn {
 namespace {
 
 constexpr std::int64_t kMostCells = std::int64_t{1} << 24;
+constexpr std::size_t kMostGroups = 8;  ///< kinds of batch items in the lines.
 
 /// "0-2, 5".
 std::string as_ranges(const std::vector<std::int64_t>& numbers) {
@@ -32,7 +35,7 @@ std::string named(const std::vector<std::int64_t>& numbers, const std::string& n
 }
 
 std::string own_mask_words(const RowsMask& mask, std::int64_t /*T*/) {
-  return mask.file ? "own mask " + printable(mask.name) + " of " + printable(mask.file->filename().string())
+  return mask.file ? "own mask " + in_quotes(mask.name) + " of " + printable(mask.file->filename().string())
                    : "own mask in rows";
 }
 std::string own_mask_words(const PrefixMask& mask, std::int64_t /*T*/) {
@@ -46,7 +49,8 @@ std::string own_mask_words(const DocumentMask& mask, std::int64_t T) {
   return "documents of " + join_first(mask.lengths) + rest + " (each sees itself only)";
 }
 std::string own_mask_words(const DilatedMask& mask, std::int64_t /*T*/) {
-  return "dilated (every " + std::to_string(mask.stride) + ". key, counted from itself)";
+  const std::string stride = std::to_string(mask.stride);
+  return "dilated (keys at distance 0, " + stride + ", " + std::to_string(2 * mask.stride) + ", ...)";
 }
 std::string own_mask_words(const BidirectionalMask&, std::int64_t /*T*/) { return "bidirectional"; }
 
@@ -108,6 +112,49 @@ void tell_rows(const ItemRows& rows, const std::string& item, std::vector<std::s
   if (!rows.unseen.empty()) lines.push_back("warning: " + before + "no row sees " + named(rows.unseen, "key"));
 }
 
+/// As the upper triangle of a mask whose true hides.
+bool shows_no_earlier_key(const RowsMask& mask) {
+  for (std::int64_t i = 0; i < mask.queries; ++i) {
+    for (std::int64_t j = 0; j <= i && j < mask.keys; ++j) {
+      if (mask.visible[static_cast<std::size_t>(i * mask.keys + j)]) return false;
+    }
+  }
+  return true;
+}
+
+/// Batch items whose rows are alike.
+struct ItemGroup {
+  std::vector<std::int64_t> items;
+  ItemRows rows;
+};
+
+void tell_items(const RunConfig& config, std::vector<std::string>& lines) {
+  std::vector<ItemGroup> groups;
+  for (std::int64_t b = 0; b < config.B; ++b) {
+    ItemRows rows = count_rows(config, b);
+    const auto is_alike = [&rows](const ItemGroup& group) {
+      const ItemRows& other = group.rows;
+      return std::tie(rows.visible, rows.hidden, rows.without_itself, rows.unseen) ==
+             std::tie(other.visible, other.hidden, other.without_itself, other.unseen);
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), is_alike);
+    if (found == groups.end()) {
+      groups.push_back({{b}, std::move(rows)});
+    } else {
+      found->items.push_back(b);
+    }
+  }
+  std::size_t left_out = 0;
+  for (std::size_t index = 0; index < groups.size(); ++index) {
+    if (index < kMostGroups) {
+      tell_rows(groups[index].rows, named(groups[index].items, "item"), lines);
+    } else {
+      left_out += groups[index].items.size();
+    }
+  }
+  if (left_out > 0) lines.push_back("... and " + counted(left_out, "more item") + " with other rows");
+}
+
 /// Masks that hide nothing at this length, and an own mask of which causal hides a part.
 void warn_of_parts(const RunConfig& config, std::vector<std::string>& lines) {
   const AttentionConfig& layer = config.attention;
@@ -117,14 +164,28 @@ void warn_of_parts(const RunConfig& config, std::vector<std::string>& lines) {
   }
   if (!layer.mask) return;
   if (const auto* prefix = std::get_if<PrefixMask>(&*layer.mask); prefix != nullptr && prefix->length >= config.T) {
-    lines.push_back("warning: prefix " + std::to_string(prefix->length) + " is all of T " + T +
+    lines.push_back("warning: prefix " + std::to_string(prefix->length) +
+                    (prefix->length > config.T ? " is more than T " : " is all of T ") + T +
                     ": every token sees every other");
   }
-  if (const auto* dilated = std::get_if<DilatedMask>(&*layer.mask); dilated != nullptr && dilated->stride == 1) {
-    lines.emplace_back("warning: stride 1 hides nothing");
+  if (const auto* documents = std::get_if<DocumentMask>(&*layer.mask);
+      documents != nullptr && documents->lengths.front() == config.T) {
+    lines.push_back("warning: one document of all of T " + T + " hides nothing");
+  }
+  if (const auto* dilated = std::get_if<DilatedMask>(&*layer.mask)) {
+    if (dilated->stride == 1) {
+      lines.emplace_back("warning: stride 1 hides nothing");
+    } else if (dilated->stride >= config.T) {
+      lines.push_back("warning: stride " + std::to_string(dilated->stride) + " is at least T " + T +
+                      ": every token sees itself only");
+    }
   }
   const auto* rows = std::get_if<RowsMask>(&*layer.mask);
-  if (rows == nullptr || !layer.causal) return;
+  if (rows == nullptr) return;
+  if (!config.memory_length && shows_no_earlier_key(*rows)) {
+    lines.emplace_back("warning: the own mask shows no token itself, nor any before it: is it inverted? true keeps");
+  }
+  if (!layer.causal) return;
   if (const std::size_t later = count_later_keys(*rows); later > 0) {
     lines.push_back("warning: the own mask opens " + counted(later, "later key") +
                     " that causal hides: both hold; causal false would show them");
@@ -149,8 +210,10 @@ std::vector<std::string> mask_words(const RunConfig& config) {
     lines.push_back("visible keys a row: not counted above " + format_count(kMostCells) + " cells");
     return lines;
   }
-  for (std::int64_t b = 0; b < items; ++b) {
-    tell_rows(count_rows(config, b), config.padding ? "item " + std::to_string(b) : "", lines);
+  if (config.padding) {
+    tell_items(config, lines);
+  } else {
+    tell_rows(count_rows(config, 0), "", lines);
   }
   warn_of_parts(config, lines);
   return lines;

@@ -116,7 +116,7 @@ void choose_visibility(RunConfig& config) {
 
 void choose_scores(AttentionConfig& layer) {
   layer.qk_norm = layer.d_k() > 1 && maybe();
-  layer.qk_norm_eps = random_number() * 1e-9;
+  if (layer.qk_norm) layer.qk_norm_eps = random_number() * 1e-9;
   if (maybe()) layer.given_scale = random_number();
   layer.engine = *rc::gen::element(Engine::kExplicit, Engine::kSdpa);
   if (layer.engine == Engine::kSdpa) return;

@@ -163,8 +163,26 @@ TEST(ScoreChanges, RefuseNumbersOutOfRange) {
   const std::string positive = "must be a finite number above 0, got ";
   EXPECT_EQ(error_of(tiny(R"("scale": 0)")), "tiny.json: /scale: " + positive + "0");
   EXPECT_EQ(error_of(tiny(R"("softcap": -50)")), "tiny.json: /softcap: " + positive + "-50");
-  EXPECT_EQ(error_of(tiny(R"("qk_norm_eps": 0)")), "tiny.json: /qk_norm_eps: " + positive + "0");
+  EXPECT_EQ(error_of(tiny(R"("qk_norm": true, "qk_norm_eps": 0)")),
+            "tiny.json: /qk_norm_eps: must be a finite number from 1e-16 on, got 0");
   EXPECT_EQ(error_of(tiny(R"("alibi": "yes")")), R"(tiny.json: /alibi: must be true or false, got the string "yes")");
+}
+
+TEST(ScoreChanges, ANormsEpsNeedsTheNorm) {
+  const std::string needs_norm = "/qk_norm_eps: needs qk_norm true, got qk_norm false";
+  EXPECT_EQ(error_of(tiny(R"("qk_norm_eps": 0.5)")), "tiny.json: " + needs_norm);
+  EXPECT_EQ(error_of(tiny(), {"qk_norm_eps=0.5"}), "--set: " + needs_norm);
+  EXPECT_EQ(error_of(tiny(R"("qk_norm": false, "qk_norm_eps": 1e-6)")), "accepted");  // as the effective config has it
+  EXPECT_EQ(parse(to_json(parse(tiny())).dump()).attention, parse(tiny()).attention);
+}
+
+TEST(Cache, NamesTheMaskThatOpensTheFuture) {
+  EXPECT_EQ(error_of(tiny(R"("cache": {"prefill": 4, "steps": 4}, "mask": {"kind": "prefix", "length": 3})")),
+            "tiny.json: /cache: must be left out with a prefix mask: with it earlier tokens look at later ones, which "
+            "are not there yet");
+  EXPECT_EQ(error_of(tiny(R"("cache": {"prefill": 4, "steps": 4}, "causal": false)")),
+            "tiny.json: /cache: needs causal true: without it earlier tokens look at later ones, which are not there "
+            "yet, got causal false");
 }
 
 TEST(Engine, SdpaIsRefusedWithWhatItHasNot) {

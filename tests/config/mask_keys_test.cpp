@@ -50,10 +50,19 @@ TEST(Mask, RefusesWhatIsNone) {
   EXPECT_EQ(
       mask_error("7"),
       "tiny.json: /mask: must be the word bidirectional, an object with a kind or a file, or rows of 0 and 1, got 7");
-  EXPECT_EQ(mask_error(R"("bidirectionel")"),
-            R"(tiny.json: /mask: unknown mask "bidirectionel"; did you mean "bidirectional"?)");
-  EXPECT_EQ(mask_error(R"("prefix")"),
-            R"(tiny.json: /mask: a prefix mask needs more than its name: {"kind": "prefix", "length": ...})");
+  EXPECT_EQ(
+      mask_error(R"("bidirectionel")"),
+      R"(tiny.json: /mask: unknown mask "bidirectionel"; did you mean "bidirectional"?; all but bidirectional are )"
+      R"(objects such as {"kind": "prefix", "length": 3})");
+  for (const std::string word : {"prefix", "prefix:3"}) {
+    EXPECT_EQ(mask_error('"' + word + '"'),
+              "tiny.json: /mask: a prefix mask needs more than its name, an object such as {\"kind\": \"prefix\", "
+              "\"length\": 3}, got \"" +
+                  word + '"');
+  }
+  EXPECT_EQ(mask_error(R"("document")"),
+            "tiny.json: /mask: a document mask needs more than its name, an object such as {\"kind\": \"document\", "
+            "\"lengths\": [3, 2]}, got \"document\"");
   EXPECT_EQ(mask_error("{}"),
             "tiny.json: /mask/kind: missing; known: bidirectional, prefix, document, dilated; or a file");
   EXPECT_EQ(mask_error(R"({"kind": "causal"})"),
@@ -65,9 +74,9 @@ TEST(Mask, RefusesWhatIsNone) {
 TEST(Mask, RefusesAKindWithoutItsNumbers) {
   EXPECT_EQ(mask_error(R"({"kind": "prefix"})"),
             "tiny.json: /mask/length: missing, an integer of at least 1: how many tokens at the start see each other");
-  EXPECT_EQ(
-      mask_error(R"({"kind": "dilated"})"),
-      "tiny.json: /mask/stride: missing, an integer of at least 1: every which key a query sees, counted from itself");
+  EXPECT_EQ(mask_error(R"({"kind": "dilated"})"),
+            "tiny.json: /mask/stride: missing, an integer of at least 1: how far apart the keys are that a query sees, "
+            "counted from itself");
   EXPECT_EQ(mask_error(R"({"kind": "document"})"),
             "tiny.json: /mask/lengths: missing, an array of integers: how many tokens each document has");
   EXPECT_EQ(mask_error(R"({"kind": "document", "lengths": 3})"),

@@ -85,6 +85,37 @@ TEST(MaskWords, KnowTheOtherMasks) {
   EXPECT_EQ(words(1, 2, R"("mask": {"kind": "dilated", "stride": 1})").back(), "warning: stride 1 hides nothing");
 }
 
+TEST(MaskWords, WarnOfMasksThatHideNothingOrAllOthers) {
+  EXPECT_EQ(words(1, 3, R"("mask": {"kind": "prefix", "length": 4})").back(),
+            "warning: prefix 4 is more than T 3: every token sees every other");
+  EXPECT_EQ(words(1, 3, R"("mask": {"kind": "document", "lengths": [3]})").back(),
+            "warning: one document of all of T 3 hides nothing");
+  EXPECT_EQ(words(1, 3, R"("mask": {"kind": "dilated", "stride": 3})"),
+            (Lines{"mask: true keeps (the query may look); causal AND dilated (keys at distance 0, 3, 6, ...)",
+                   "visible keys a row: 1 in each of 3 rows",
+                   "warning: stride 3 is at least T 3: every token sees itself only"}));
+}
+
+TEST(MaskWords, AskWhetherAMaskIsInverted) {
+  const std::string question =
+      "warning: the own mask shows no token itself, nor any before it: is it inverted? true keeps";
+  const std::string upper = R"("mask": [[0, 1, 1], [0, 0, 1], [0, 0, 0]])";
+  EXPECT_TRUE(has(words(1, 3, upper), question));
+  EXPECT_TRUE(has(words(1, 3, upper + R"(, "causal": false)"), question));
+  EXPECT_FALSE(has(words(1, 3, R"("mask": [[1, 0, 0], [1, 1, 0], [1, 1, 1]])"), question));
+  EXPECT_FALSE(has(words(1, 3, R"("mask": [[0, 1, 1], [1, 0, 1], [1, 1, 0]], "causal": false)"), question));
+}
+
+TEST(MaskWords, PutItemsTogetherThatAreAlikeAndCutTheRest) {
+  const std::string padded = R"("causal": false, "padding": "right", "lengths": )";
+  EXPECT_EQ(words(4, 3, padded + "[3, 2, 3, 3]"), (Lines{"mask: true keeps (the query may look); padding right",
+                                                         "items 0, 2-3: visible keys a row: 3 in each of 3 rows",
+                                                         "item 1: visible keys a row: 2 in each of 3 rows"}));
+  const Lines many = words(11, 10, padded + "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 9]");
+  EXPECT_EQ(many.size(), 10U);
+  EXPECT_EQ(many.back(), "... and 3 more items with other rows");
+}
+
 /// BUG_CASES R08: one query against four keys sits at the last of their positions.
 TEST(MaskWords, SayWhereTheQueriesSitAmongMoreKeys) {
   EXPECT_EQ(alignment_words(1, 4), "bottom-right aligned: query 0 sits at position 3");
