@@ -29,6 +29,13 @@ Bytes product(std::initializer_list<std::int64_t> factors) {
 
 Bytes times(Bytes count, Bytes bytes) { return bytes != 0 && count > kMaxBytes / bytes ? kMaxBytes : count * bytes; }
 
+/// Whether the layer itself makes (B, H, T, T) tensors. The engine sdpa makes none, but drops weights in its `math`
+/// backend, which does.
+bool has_maps(const RunConfig& config) {
+  const bool drops = config.mode == Mode::kTrain && config.attention.dropout > 0.0;
+  return config.attention.engine != Engine::kSdpa || drops;
+}
+
 /// How many tensors of one size are alive at the peak of a run.
 struct LiveTensors {
   Bytes attention;         ///< (B, H, T, T) in the config's dtype.
@@ -40,11 +47,9 @@ struct LiveTensors {
 };
 
 LiveTensors live_tensors(const RunConfig& config, Purpose purpose) {
-  const bool drops = config.mode == Mode::kTrain && config.attention.dropout > 0.0;
-  const bool has_no_maps = config.attention.engine == Engine::kSdpa && !drops;  // its `math` backend drops weights
   switch (purpose) {
     case Purpose::kTrace:
-      if (has_no_maps) return {3, 0, 24, 2, 2, 1};
+      if (!has_maps(config)) return {3, 0, 24, 2, 2, 1};
       return {8, 2, 24, 2, 2, 1};
     case Purpose::kSavedTrace:
       // As a trace; and every step, parameter and gradient twice more: as bytes, and in the file's.
@@ -223,10 +228,13 @@ void refuse_if_too_large(const RunConfig& config, Purpose purpose, std::optional
       config.memory_length ? ", T_q " + T + ", T_k " + std::to_string(*config.memory_length) : ", T " + T;
   const bool two_lengths = config.memory_length || config.cache;
   const std::string map_shape = two_lengths ? "(B, H, T_q, T_k)" : "(B, H, T, T)";
+  const bool is_trace = purpose == Purpose::kTrace || purpose == Purpose::kSavedTrace;
+  const std::string maker =
+      is_trace && !has_maps(config) ? " that scaled_dot_product_attention may make inside" : std::string();
   throw ResourceError(config.source_name + ": B " + std::to_string(config.B) + ", H " +
                       std::to_string(config.attention.H) + lengths + " need about " + format_bytes(estimate.bytes) +
-                      " (" + format_bytes(estimate.attention_bytes) + " for each " + map_shape + " tensor, " +
-                      format_bytes(estimate.mask_bytes) + " for the causal mask of max_seq_len " +
+                      " (" + format_bytes(estimate.attention_bytes) + " for each " + map_shape + " tensor" + maker +
+                      ", " + format_bytes(estimate.mask_bytes) + " for the causal mask of max_seq_len " +
                       std::to_string(config.attention.max_seq_len) + "), more than the limit of " +
                       format_bytes(*max_memory) + " (" + limit_name + ")");
 }

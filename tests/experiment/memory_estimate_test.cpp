@@ -81,6 +81,14 @@ TEST(MemoryEstimate, NamesBothLengthsOfAMemory) {
   EXPECT_NE(text.find("for each (B, H, T_q, T_k) tensor"), std::string::npos) << text;
 }
 
+TEST(MemoryEstimate, SaysThatTheEngineSdpaMayMakeMapsInsideOnly) {
+  RunConfig config = config_of(1, 1, 100000);
+  const std::string inside = "37.3 GiB for each (B, H, T, T) tensor that scaled_dot_product_attention may make inside,";
+  EXPECT_EQ(refusal(config, 1).find(inside), std::string::npos);
+  config.attention.engine = Engine::kSdpa;
+  EXPECT_NE(refusal(config, 1).find(inside), std::string::npos) << refusal(config, 1);
+}
+
 TEST(MemoryEstimate, SaturatesInsteadOfOverflowing) {
   const std::int64_t huge = std::numeric_limits<std::int32_t>::max();
   const MemoryEstimate estimate = estimate_memory(config_of(huge, huge, huge), Purpose::kVerify);
