@@ -197,7 +197,12 @@ TEST(ModelConfig, SaysWhereEachKeyIsFrom) {
   EXPECT_TRUE(says(config, "rope.style half as every llama layer has it"));
   EXPECT_TRUE(says(config,
                    "not read: /architectures, /hidden_act, /intermediate_size, /mlp_bias, /pretraining_tp, "
-                   "/rms_norm_eps, /tie_word_embeddings, /use_cache, /vocab_size"));
+                   "/rms_norm_eps, /tie_word_embeddings, /use_cache, /vocab_size (no part in attention)"));
+  EXPECT_TRUE(says(config, "/num_hidden_layers: looked at, no key here follows from it"));
+  EXPECT_TRUE(
+      says(config, "max_seq_len is not taken from /max_position_embeddings, 131072: a longer T is noted, not refused"));
+  EXPECT_TRUE(says(model("llama", R"("vocab_size": 8, "fine_tuned_by": "us")"),
+                   "not read: /fine_tuned_by (not known here); /vocab_size (no part in attention)"));
   for (const std::string& line : config.origins.lines) EXPECT_NE(line.rfind("H_kv", 0), 0U) << line;  // by --set
   EXPECT_EQ(config.attention.H_kv(), 4);
   EXPECT_TRUE(says(model("mistral"), "H_kv 8 by mistral's default, the file has no /num_key_value_heads"));
@@ -206,21 +211,82 @@ TEST(ModelConfig, SaysWhereEachKeyIsFrom) {
   EXPECT_TRUE(parse(tiny()).origins.lines.empty());
 }
 
+TEST(ModelConfig, NamesEveryKeyOfTheFile) {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/data/models")) {
+    std::ifstream file(entry.path());
+    const nlohmann::json json = nlohmann::json::parse(file);
+    const std::vector<std::string> lines = load(entry.path().stem().string()).origins.lines;
+    for (const auto& item : json.items()) {
+      if (item.key() == "model_type" || item.key() == "torch_dtype") continue;  // "the model's dtype is bfloat16"
+      EXPECT_TRUE(
+          std::any_of(lines.begin(), lines.end(),
+                      [&](const std::string& line) { return line.find("/" + item.key()) != std::string::npos; }))
+          << entry.path() << ": " << item.key();
+    }
+  }
+}
+
+TEST(ModelConfig, SaysWhereTheFileHasNone) {
+  EXPECT_TRUE(says(model("llama"), "H_kv is H by llama's default, the file has no /num_key_value_heads"));
+  EXPECT_TRUE(says(model("llama"), "d_k is d_model / H by llama's default, the file has no /head_dim"));
+  EXPECT_TRUE(says(model("llama"), "dropout 0.0 by llama's default, the file has no /attention_dropout"));
+  EXPECT_TRUE(says(model("llama", R"("num_key_value_heads": null)"), "H_kv is H by null at /num_key_value_heads"));
+  EXPECT_TRUE(says(model("gemma2"),
+                   "window 4096 by gemma2's default, the file has no /sliding_window, even layers have it (itself "
+                   "included)"));
+  EXPECT_TRUE(says(model("gemma2"),
+                   "scale 0.0625 is 1/sqrt(query_pre_attn_scalar), 256 (by gemma2's default, the file has no "
+                   "/query_pre_attn_scalar)"));
+  EXPECT_TRUE(says(model("gemma2", R"("query_pre_attn_scalar": 144)"),
+                   "scale 0.08333333333333333 is 1/sqrt(query_pre_attn_scalar), 144 (from /query_pre_attn_scalar)"));
+}
+
+TEST(ModelConfig, SaysWhyThereIsNoWindow) {
+  const std::string off = R"("use_sliding_window": false, "sliding_window": 9)";
+  EXPECT_TRUE(says(model("qwen2", off),
+                   "window null: use_sliding_window is false (from /use_sliding_window), so the window from "
+                   "/sliding_window is off"));
+  const std::string on = R"("use_sliding_window": true, "sliding_window": 9, "max_window_layers": 3)";
+  EXPECT_TRUE(says(model("qwen3", on, {"layer=2"}),
+                   "window null as the layer is below max_window_layers, 3 (from /max_window_layers)"));
+  EXPECT_TRUE(says(model("mistral", R"("sliding_window": null)"), "window null by null at /sliding_window"));
+  EXPECT_TRUE(says(model("gemma2", "", {"layer=1"}), "window null as odd layers have none"));
+}
+
+TEST(ModelConfig, SaysThatLayersDifferOnlyWhereTheyDo) {
+  const std::string line = "layer 0 of 0 to 25; its layers differ, another one by --set layer=N";
+  EXPECT_TRUE(says(model("gemma2"), line));
+  EXPECT_FALSE(says(model("gemma2", R"("layer_types": ["full_attention", "full_attention"])"), line));
+  EXPECT_TRUE(says(model("gemma2", R"("layer_types": ["full_attention", "sliding_attention"])"), line));
+  EXPECT_FALSE(says(model("gemma2", R"("sliding_window": null)"), line));
+}
+
+TEST(ModelConfig, SaysWhichOfFalconsKeysCountsForItsKeyHeads) {
+  EXPECT_TRUE(says(model("falcon", R"("multi_query": true, "num_kv_heads": 2)"),
+                   "H_kv 1 as multi_query is true (from /multi_query), so num_kv_heads 2 does not count"));
+  EXPECT_TRUE(says(model("falcon"),
+                   "H_kv 1 as multi_query is true (by falcon's default, the file has no "
+                   "/multi_query)"));
+  EXPECT_TRUE(
+      says(model("falcon", R"("multi_query": false)"), "H_kv is H as multi_query is false (from /multi_query)"));
+}
+
 TEST(ModelConfig, SaysThatTheModelsDtypeIsNotTaken) {
-  const std::string line = "not taken: the model's dtype is bfloat16, use --set dtype=bfloat16";
+  const std::string line = "not taken: the model's dtype is bfloat16, the run's float32; --set dtype=bfloat16 takes it";
   EXPECT_TRUE(says(model("llama", R"("torch_dtype": "bfloat16")"), line));
   EXPECT_TRUE(says(model("llama", R"("dtype": "bfloat16")"), line));
   EXPECT_TRUE(says(model("llama", R"("torch_dtype": "torch.bfloat16", "dtype": null)"), line));
   EXPECT_FALSE(says(model("llama", R"("torch_dtype": "bfloat16")", {"dtype=float64"}), line));
-  EXPECT_TRUE(says(model("llama", R"("dtype": "float8")"), "not taken: the model's dtype is float8"));
-  EXPECT_EQ(model("llama", R"("dtype": "float32")").origins.lines, model("llama").origins.lines);
+  EXPECT_TRUE(
+      says(model("llama", R"("dtype": "float8")"), "not taken: the model's dtype is float8, the run's float32"));
+  EXPECT_TRUE(says(model("llama", R"("dtype": "float32")"), "dtype float32 as /dtype has it"));
 }
 
 TEST(ModelConfig, SaysThatTheTextIsLongerThanTheModelTakes) {
   EXPECT_TRUE(says(model("llama", R"("max_position_embeddings": 4)"),
-                   "T 8 is more than the model's max_position_embeddings 4"));
-  EXPECT_TRUE(says(model("gpt2", R"("n_positions": 7)"), "T 8 is more than the model's n_positions 7"));
-  EXPECT_EQ(model("gpt2", R"("n_positions": 8)").origins.lines, model("gpt2").origins.lines);
+                   "longer than the model takes: T 8, max_position_embeddings 4"));
+  EXPECT_TRUE(says(model("gpt2", R"("n_positions": 7)"), "longer than the model takes: T 8, n_positions 7"));
+  EXPECT_FALSE(says(model("gpt2", R"("n_positions": 8)"), "longer than the model takes: T 8, n_positions 8"));
 }
 
 TEST(ModelConfig, TakesTwoNamesOfOneKeyThatSayTheSame) {
@@ -239,6 +305,80 @@ TEST(ModelConfig, RefusesOurSizesInTheFile) {
   EXPECT_EQ(error_of(R"({"model_type": "llama", "T": 8})", {"B=1"}),
             "tiny.json: /T: is no key of a llama file; give it by --set T=...");
   EXPECT_EQ(model_error("qwen2", R"("H": 4)"), "tiny.json: /H: is no key of a qwen2 file; give it by --set H=...");
+}
+
+TEST(ModelConfig, RefusesEveryKeyOfOursInTheFile) {
+  const std::vector<std::string> read_in_falcon{"alibi", "bias", "dtype"};
+  const std::vector<std::string> given{"B", "T"};  // by model_error
+  for (const std::string& dotted : config_keys()) {
+    const std::string key = dotted.substr(0, dotted.find('.'));
+    if (std::find(read_in_falcon.begin(), read_in_falcon.end(), key) != read_in_falcon.end()) continue;
+    if (std::find(given.begin(), given.end(), key) != given.end()) continue;
+    for (const std::string value : {"false", "0", "{}", "1"}) {
+      EXPECT_EQ(model_error("falcon", "\"" + key + "\": " + value),
+                "tiny.json: /" + key + ": is no key of a falcon file; give it by --set " + key + "=...");
+    }
+    EXPECT_EQ(model_error("falcon", "\"" + key + "\": null"), "accepted") << key;
+  }
+  EXPECT_EQ(model_error("llama", R"("layer": 3)"),
+            "tiny.json: /layer: is no key of a llama file; give it by --set "
+            "layer=...");
+  EXPECT_EQ(model_error("llama", R"("causal": true)", {"causal=false"}), "accepted");
+}
+
+TEST(ModelConfig, RefusesWhatSoundsOfAttention) {
+  for (const std::string key : {"clip_qkv",
+                                "softmax_scale",
+                                "logit_scale",
+                                "use_bias",
+                                "qkvBias",
+                                "xpos",
+                                "pos_emb",
+                                "position_encoding",
+                                "mask_type",
+                                "prefix_lm",
+                                "bidirectional",
+                                "n_kv",
+                                "d_kv",
+                                "use_mqa",
+                                "norm_q",
+                                "sparse",
+                                "use_rope",
+                                "use_rotary",
+                                "scale_attn_weights",
+                                "rope_interleave",
+                                "n_embd",
+                                "dropout_of_weights"}) {
+    for (const std::string value : {"true", "false", "8"}) {
+      EXPECT_EQ(model_error("llama", "\"" + key + "\": " + value),
+                "tiny.json: /" + key +
+                    ": is no key of llama that is known here, and by its name it may change "
+                    "attention, got " +
+                    value + "; rename it to _" + key + " to leave it out");
+    }
+    EXPECT_EQ(model_error("llama", "\"" + key + "\": null"), "accepted") << key;
+  }
+  EXPECT_EQ(model_error("llama", R"("text": {"parts": [{"n_kv": 2}]})"),
+            "tiny.json: /text/parts/0/n_kv: is no key of llama that is known here, and by its name it may change "
+            "attention, got 2; rename text to _text to leave it out");
+}
+
+TEST(ModelConfig, PassesOverWhatHasNoPartInAttention) {
+  EXPECT_EQ(model_error("llama", R"("transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16"}},
+                                    "quantization_config": {"kv_cache_scheme": null, "scale": 2},
+                                    "id2label": {"0": "QUERY"}, "mask_token_id": 4, "mlp_bias": true, "top_k": 50,
+                                    "hidden_dropout": 0.0, "use_mrope": false)"),
+            "accepted");
+}
+
+TEST(ModelConfig, LetsFalsePassOnlyWhereTheLayerIsSoAnyway) {
+  EXPECT_EQ(model_error("gpt2", R"("use_sliding_window": false)"), "accepted");
+  EXPECT_NE(model_error("mistral", R"("use_sliding_window": false)"), "accepted");  // its layers have a window
+  EXPECT_EQ(model_error("mistral", R"("use_sliding_window": false)", {"window=null"}), "accepted");
+  EXPECT_EQ(model_error("mistral", R"("attention_bias": false)"), "accepted");
+  EXPECT_NE(model_error("qwen2", R"("attention_bias": false)"), "accepted");  // its projections have one
+  EXPECT_EQ(model_error("qwen2", R"("use_qk_norm": false)"), "accepted");
+  EXPECT_NE(model_error("qwen3", R"("use_qk_norm": false)"), "accepted");
 }
 
 TEST(ModelConfig, NamesTheModelsDefaultInErrors) {
@@ -340,9 +480,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"TwoDtypes", "llama", R"("torch_dtype": "float16", "dtype": "bfloat16")",
                 "/dtype: must be as /torch_dtype (float16), of which it is another name, got the string \"bfloat16\""},
         Refused{"ScalarOfNothing", "gemma2", R"("query_pre_attn_scalar": 0)",
-                "/query_pre_attn_scalar: must be a number above 0, got 0"},
+                "/query_pre_attn_scalar: must be a number above 0, got 0.0"},
         Refused{"NegativeScalar", "gemma2", R"("query_pre_attn_scalar": -4)",
-                "/query_pre_attn_scalar: must be a number above 0, got -4"},
+                "/query_pre_attn_scalar: must be a number above 0, got -4.0"},
         Refused{"WindowOfNothing", "mistral", R"("sliding_window": 0)",
                 "/sliding_window: must be an integer from 1 to 2147483647, got 0"},
         Refused{"NegativeWindow", "gemma2", R"("sliding_window": -1)",
@@ -360,11 +500,25 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"relative_key\""},
         Refused{
             "DropoutOfWeightsOnly", "llama", R"("attention_dropout": 0.25)",
-            "/attention_dropout: acts on the weights, and nothing on the output (0.25 and 0); here one dropout acts "
+            "/attention_dropout: acts on the weights, and nothing on the output (0.25 and 0.0); here one dropout acts "
             "on both: choose one, as by --set dropout=0.25"},
         Refused{"TwoDropouts", "gpt2", R"("attn_pdrop": 0.25)",
-                "/attn_pdrop: acts on the weights, and /resid_pdrop on the output (0.25 and 0.10000000000000001); here "
+                "/attn_pdrop: acts on the weights, and /resid_pdrop on the output (0.25 and 0.1); here "
                 "one dropout acts on both: choose one, as by --set dropout=0.25"},
+        Refused{"DropoutAboveOne", "llama", R"("attention_dropout": 1.5)",
+                "/attention_dropout: must be a number of at least 0 and below 1, got 1.5"},
+        Refused{"NegativeDropoutOfTheOutput", "gpt2", R"("resid_pdrop": -0.5)",
+                "/resid_pdrop: must be a number of at least 0 and below 1, got -0.5"},
+        Refused{"NoLayers", "llama", R"("num_hidden_layers": 0)",
+                "/num_hidden_layers: must be an integer from 1 to 2147483647, got 0"},
+        Refused{"CrossAttention", "gpt2", R"("add_cross_attention": true)",
+                "/add_cross_attention: must be false: with true each layer has a second attention, to another "
+                "sequence, which is not read here; rename it to _add_cross_attention for the first one alone, got "
+                "true"},
+        Refused{"CrossAttentionOfADecoder", "bert", R"("is_decoder": true, "add_cross_attention": true)",
+                "/add_cross_attention: must be false: with true each layer has a second attention, to another "
+                "sequence, which is not read here; rename it to _add_cross_attention for the first one alone, got "
+                "true"},
         Refused{"BidirectionalGemma", "gemma2", R"("use_bidirectional_attention": true)",
                 "/use_bidirectional_attention: must be false: its mask is not supported, got true"},
         Refused{"WindowOfAnEncoder", "mistral", R"("is_causal": false)",
