@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "checks/check_context.h"
@@ -76,9 +78,15 @@ class MaskJudge {
   }
 
   CheckResult result(Findings& findings) const {
-    findings.add("", leak_);
+    Comparison leak = leak_;
+    if (non_finite_ > 0) {  // says nothing about hidden or visible, so nothing is right about it
+      leak.wrong += non_finite_;
+      leak.compared += non_finite_;
+      leak.non_finite = non_finite_;
+      leak.measured = std::numeric_limits<double>::quiet_NaN();
+    }
+    findings.add("", leak);
     findings.add_support("", absent_);
-    if (non_finite_ > 0) findings.fail(std::to_string(non_finite_) + " results are not finite");
     if (leak_.wrong > 0) {
       findings.fail(std::to_string(leak_.wrong) + " pairs leak: " + leak_.where_worst + " takes part with " +
                     format_number(leak_.measured) + ", though the mask hides the key");
@@ -148,8 +156,8 @@ class Core {
  public:
   explicit Core(CheckContext& context)
       : context_(context),
-        q_(context.draw(context.heads_shape(), Draw::kQuery) * kScoreSize),
-        k_(context.draw(context.keys_shape(), Draw::kKey) * kScoreSize) {}
+        q_(context.draw(context.heads_shape(), Draw::kQuery) * even_size(context.config())),
+        k_(context.draw(context.keys_shape(), Draw::kKey) * even_size(context.config())) {}
 
   const at::Tensor& k() const { return k_; }
 
@@ -176,7 +184,12 @@ class Core {
   }
 
  private:
-  static constexpr double kScoreSize = 1.0 / 16.0;
+  /// Of numbers whose scaled products stay about 1/16 or less, so that no weight underflows whatever the scale.
+  static double even_size(const AttentionConfig& config) {
+    const double usual_score = std::abs(config.scale()) * std::sqrt(static_cast<double>(config.d_k()));
+    return std::min(1.0, 1.0 / std::sqrt(usual_score)) / 16.0;
+  }
+
   CheckContext& context_;
   at::Tensor q_, k_;
 };

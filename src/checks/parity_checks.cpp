@@ -52,6 +52,7 @@ std::pair<CoreState, CoreRun> core_run(const CapturedPass* pass, CheckContext& c
   };
   CoreRun run;
   run.input = {*q, *k, *v, gradient(Step::kContext), score_rules(config), {}, {}};
+  run.input.by_library = config.engine == Engine::kSdpa;
   if (!context.visible().all().item<bool>()) run.input.mask = context.visible();
   run.output = {*output, gradient(steps.q), gradient(steps.k), gradient(Step::kV)};
   return {run.input.d_context.defined() ? CoreState::kShown : CoreState::kNoGradients, run};

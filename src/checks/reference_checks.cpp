@@ -128,6 +128,10 @@ CheckResult judge_against_loops(CheckContext& context, const Question& question)
   if (!run.why_not().empty()) return not_applicable(run.why_not());
   if (question.compared(run).empty()) return not_applicable("the layer shows no weights");
   Findings findings("largest difference");
+  if (const std::string what = what_is_not_finite(context); !what.empty()) {
+    findings.fail(what + " holds NaN or infinity: nothing follows for the layer");
+    return findings.result();
+  }
   const Outcome own = judge(findings, run, question, false);
   if (ReferenceRun* exact = context.exact_reference()) {
     if (!exact->why_not().empty()) {
@@ -138,7 +142,11 @@ CheckResult judge_against_loops(CheckContext& context, const Question& question)
       if (!outcome.all_well) {
         findings.note("the difference stays in float64 (" + error + "): a bug, not rounding");
       } else {
-        findings.note("float64 " + error + (own.all_well ? "" : ": it vanishes there, so it is rounding"));
+        const bool overflows = !std::isfinite(own.largest_error);
+        const char* verdict = own.all_well ? ""
+                              : overflows  ? ": it is finite there, so numbers overflow in the run's format"
+                                           : ": it vanishes there, so it is rounding";
+        findings.note("float64 " + error + verdict);
       }
     }
   } else if (context.x().scalar_type() != at::kDouble) {

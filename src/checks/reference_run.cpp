@@ -109,6 +109,18 @@ ShownParameters shown_parameters(Subject& subject) {
   return shown;
 }
 
+std::string what_is_not_finite(CheckContext& context) {
+  const auto is_finite = [](const at::Tensor& tensor) {
+    return !tensor.defined() || at::isfinite(tensor).all().item<bool>();
+  };
+  if (!is_finite(context.x())) return "x";
+  if (!is_finite(context.input().memory)) return "memory";
+  for (const auto& [name, value] : context.subject().named_parameters()) {
+    if (!is_finite(value.detach())) return name;
+  }
+  return "";
+}
+
 ReferenceRun::ReferenceRun(CheckContext& context) : context_(&context), subject_(&context.subject()) {
   sample_ = reference_sample(context, context.budget(kReferenceLayerMultiplyAdds));
   take_parameters();

@@ -45,6 +45,9 @@ struct ShownParameters {
 };
 ShownParameters shown_parameters(Subject& subject);
 
+/// "x", "memory" or the name of a parameter that holds NaN or infinity; empty: all numbers are finite.
+std::string what_is_not_finite(CheckContext& context);
+
 class ReferenceRun {
  public:
   /// Nothing is run yet. Above the budget the context's input is sampled.

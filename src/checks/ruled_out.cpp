@@ -1,5 +1,7 @@
 #include "checks/ruled_out.h"
 
+#include <algorithm>
+
 namespace attn {
 namespace {
 
@@ -30,7 +32,7 @@ std::string without_calls(const RunConfig& config) {
 }
 
 std::string without_keys_to_compare(const RunConfig& config) {
-  const std::string single = single_key(config);
+  const std::string single = config.attention.sink ? "" : single_key(config);  // a sink competes with the key
   return single.empty() ? "" : single + ": with one key every scale gives weight 1";
 }
 
@@ -67,7 +69,12 @@ std::string without_window(const RunConfig& config) {
   return config.attention.window ? "" : "the config has no window";
 }
 
-std::string without_padding(const RunConfig& config) { return config.padding ? "" : "the config has no padding"; }
+std::string without_padding(const RunConfig& config) {
+  if (!config.padding) return "the config has no padding";
+  const bool all_whole = std::all_of(config.lengths.begin(), config.lengths.end(),
+                                     [&](std::int64_t length) { return length == key_length(config); });
+  return all_whole ? "no item is shorter than the others: nothing is filled up" : "";
+}
 
 std::string without_sink(const RunConfig& config) { return config.attention.sink ? "" : "the config has no sink"; }
 

@@ -15,7 +15,7 @@ std::string never_ruled_out(const RunConfig& config);
 std::string without_future(const RunConfig& config);           ///< not causal, or one token.
 std::string without_first_token(const RunConfig& config);      ///< without_future(), or a sink takes its share.
 std::string without_calls(const RunConfig& config);            ///< what cannot be run in several calls.
-std::string without_keys_to_compare(const RunConfig& config);  ///< one key: every score gives it all of the weight.
+std::string without_keys_to_compare(const RunConfig& config);  ///< one key and no sink: it has all of the weight.
 std::string without_order(const RunConfig& config);            ///< one key, or a bias by places.
 std::string without_weights(const RunConfig& config);          ///< the engine shows none.
 std::string without_scores(const RunConfig& config);           ///< without_weights() or without_keys_to_compare().

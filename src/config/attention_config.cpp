@@ -97,7 +97,12 @@ std::optional<ConfigFault> score_fault(const AttentionConfig& config) {
     return ConfigFault{"qk_norm", "needs a d_k of at least 2, as one channel alone is normed to its sign, got d_k " +
                                       std::to_string(config.d_k())};
   }
-  if (!is_positive(config.qk_norm_eps)) return not_positive("qk_norm_eps", config.qk_norm_eps);
+  // Below it the square of a small number's mean may underflow, and the norm divides by 0.
+  constexpr double kLeastEps = 1e-16;
+  if (!(config.qk_norm_eps >= kLeastEps && std::isfinite(config.qk_norm_eps))) {
+    return ConfigFault{"qk_norm_eps",
+                       "must be a finite number from 1e-16 on, got " + format_number(config.qk_norm_eps)};
+  }
   if (config.engine == Engine::kExplicit) return std::nullopt;
   const char* missing = config.softcap ? "softcap" : config.sink ? "sink" : nullptr;
   if (missing == nullptr) return std::nullopt;

@@ -1,7 +1,5 @@
 #include "config/config_overrides.h"
 
-#include <set>
-
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -31,10 +29,8 @@ nlohmann::json parse_value(const std::string& text) {
   }
 }
 
-std::string name_of(OverrideOption option) { return option == OverrideOption::kSet ? "--set" : "--sweep"; }
-
 void apply_set_word(nlohmann::json& root, ConfigSource& source, const std::string& word, OverrideOption option) {
-  const std::string name = name_of(option);
+  const std::string name = option == OverrideOption::kSet ? "--set" : "--sweep";
   std::set<std::string>& given = option == OverrideOption::kSet ? source.set_pointers : source.sweep_pointers;
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos) throw ConfigError(name + ": must be KEY=VALUE, got " + in_quotes(word));
@@ -64,12 +60,7 @@ void apply_set_word(nlohmann::json& root, ConfigSource& source, const std::strin
 
 void apply_set_words(nlohmann::json& root, ConfigSource& source, const std::vector<std::string>& set_words,
                      OverrideOption option) {
-  std::set<std::string> keys;
-  for (const std::string& word : set_words) {
-    apply_set_word(root, source, word, option);
-    const std::string key = word.substr(0, word.find('='));
-    if (!keys.insert(key).second) throw ConfigError(name_of(option) + ": " + in_quotes(key) + " is given twice");
-  }
+  for (const std::string& word : set_words) apply_set_word(root, source, word, option);
 }
 
 }  // namespace attn

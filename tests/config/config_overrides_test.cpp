@@ -15,13 +15,8 @@ TEST(Set, OverridesAKeyAndLeavesTheOthers) {
   EXPECT_TRUE(config.attention.bias);
 }
 
-/// As a duplicate key in a file.
-TEST(Set, RefusesAKeyGivenTwice) {
-  EXPECT_EQ(error_of(tiny(), {"T=32", "T=5"}), R"(--set: "T" is given twice)");
-  EXPECT_EQ(error_of(tiny(), {"embedding.vocab_size=3", "embedding.vocab_size=3"}),
-            R"(--set: "embedding.vocab_size" is given twice)");
-  EXPECT_EQ(parse(tiny(), {R"(embedding={"vocab_size": 3})", "embedding.vocab_size=9"}).embedding->vocab_size, 9);
-}
+/// A script can put its own words after those of its caller.
+TEST(Set, TheLastWordCounts) { EXPECT_EQ(parse(tiny(), {"T=32", "T=5"}).T, 5); }
 
 TEST(Set, ValueIsJsonElseAString) {
   EXPECT_EQ(parse(tiny(), {"dtype=float64"}).dtype, Dtype::kFloat64);

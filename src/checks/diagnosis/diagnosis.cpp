@@ -66,8 +66,11 @@ class Explanations {
       : patient_(patient), output_(output), right_(right.numbers.output) {}
 
   void try_mistake(const std::string& words, const LayerInput& input, const Formula& formula) {
-    const Prediction wrong = predict(patient_, input, formula);
-    if (agree(output_, wrong) && !agree(right_, wrong)) words_.push_back(words);
+    try {
+      const Prediction wrong = predict(patient_, input, formula);
+      if (agree(output_, wrong) && !agree(right_, wrong)) words_.push_back(words);
+    } catch (const std::exception&) {  // a formula that these sizes cannot have explains nothing, the next one may
+    }
   }
 
   std::string take() const { return join(words_, ", or "); }
@@ -91,6 +94,24 @@ std::string explain_forward(const Patient& patient, const Symptoms& symptoms, co
                              [&](const LayerInput& input) { return plain_layer(input, mistake.rules); });
   }
   return explanations.take();
+}
+
+/// Weights of hidden keys may be too small for the output to show them: e^-50 of a softcap that comes after the mask.
+std::string explain_hidden_weights(const Patient& patient, const Symptoms& symptoms, const Prediction& right) {
+  constexpr double kRelative = 1e-6;
+  if (!symptoms.weights.defined() || symptoms.weights.sizes() != right.numbers.weights.sizes()) return "";
+  const at::Tensor hidden = right.numbers.weights.eq(0);
+  const at::Tensor shown = symptoms.weights.masked_select(hidden);
+  if (!shown.ne(0).any().item<bool>()) return "";
+  std::vector<std::string> explanations;
+  for (const KnownMistake& mistake : known_mistakes(patient.input)) {
+    const PlainLayerOutput wrong = plain_layer(in_double(mistake.input), mistake.rules);
+    if (wrong.open_rows.defined()) continue;
+    const at::Tensor expected = wrong.weights.masked_select(hidden);
+    const at::Tensor agrees = (shown - expected).abs().le(kRelative * expected.abs());  // false for NaN
+    if (agrees.all().item<bool>()) explanations.push_back(mistake.words);
+  }
+  return join(explanations, ", or ");
 }
 
 /// Half the tokens, one, and the others two by two: every kind of call there is.
@@ -206,7 +227,18 @@ std::string explain_backward(CheckContext& context, const Patient& patient) {
   return join(explanations, ", or ");
 }
 
+/// Of a layer that is right in float64: whether its numbers are too large for the run's own format.
+std::string explain_overflow(CheckContext& context, const Patient& patient) {
+  if (patient.rebuilt == nullptr) return "";
+  const at::Tensor output = context.subject().forward(context.input());
+  if (output.scalar_type() == at::kDouble || at::isfinite(output).all().item<bool>()) return "";
+  return "numbers overflow in " + to_string(context.run().dtype) + ": in float64 all is right";
+}
+
 std::string explain(CheckContext& context) {
+  if (const std::string what = what_is_not_finite(context); !what.empty()) {
+    return what + " holds NaN or infinity before the layer begins";
+  }
   const std::optional<Patient> patient = patient_of(context);
   if (!patient.has_value()) return "";
   const Symptoms symptoms = symptoms_of(*patient);
@@ -214,8 +246,11 @@ std::string explain(CheckContext& context) {
   const Prediction right =
       predict(*patient, patient->input, [&](const LayerInput& input) { return plain_layer(input, rules); });
   if (!agree(symptoms.output, right)) return explain_forward(*patient, symptoms, right);
-  const std::string of_pieces = explain_pieces(*patient);
-  return of_pieces.empty() ? explain_backward(context, *patient) : of_pieces;
+  for (const std::string& words : {explain_hidden_weights(*patient, symptoms, right), explain_pieces(*patient),
+                                   explain_overflow(context, *patient)}) {
+    if (!words.empty()) return words;
+  }
+  return explain_backward(context, *patient);
 }
 
 }  // namespace

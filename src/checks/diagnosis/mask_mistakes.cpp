@@ -32,6 +32,7 @@ std::string other_masks(const MistakeCollector& mistakes) {
 }
 
 void add_causal_mask(MistakeCollector& mistakes) {
+  if (mistakes.input().memory.defined()) return;
   if (!mistakes.config().causal) {
     mistakes.add("a causal mask is applied, the config has none",
                  [](KnownMistake& mistake) { mistake.rules.masked_by.causal = true; });

@@ -82,14 +82,12 @@ PlainLayerOutput plain_pieces(const LayerInput& input, const std::vector<std::in
   if (rules.positions_restart) layer.positions.fill(restarting_positions(lengths));
   const auto [q, k, v] = plain_qkv(input, layer);
   const at::Tensor sinks = layer.sink ? input.parameters.at("sinks") : at::Tensor();
-  const std::int64_t H = input.config.H;
   std::vector<at::Tensor> contexts, seeing;
   for (const Call& call : calls_of(lengths, input.config, rules)) {
     const at::Tensor mask = mask_of(call, input, rules);
-    const at::Tensor keys = for_query_heads(used_by(call, k, rules.keys), H);
-    const at::Tensor values = for_query_heads(used_by(call, v, rules.keys), H);
+    const at::Tensor keys = used_by(call, k, rules.keys), values = used_by(call, v, rules.keys);
     const at::Tensor scores = plain_scores(q.narrow(2, call.first, call.queries()), keys, layer.scores);
-    contexts.push_back(at::matmul(visible_softmax(scores, mask, sinks), values));
+    contexts.push_back(product_of_groups(visible_softmax(scores, mask, sinks), values));
     seeing.push_back(mask.any(-1));
   }
   PlainLayerOutput result;

@@ -57,9 +57,15 @@ std::vector<FaultEntry> behaviour_faults() {
   const std::vector<std::string> seen{"determinism"};
   return {
       {{"noise-1e-6", "a millionth of noise is added to context", seen}, {needs_fine_numbers}, core_fault<Noise>()},
-      {{"state-kept", "the largest output of the call before is added", seen}, {}, layer_fault<StateKept>()},
-      {{"watched-differs", "outputs change when the steps are watched", seen}, {}, core_fault<OtherWhenWatched>()},
-      {{"rebuilt-differently", "the same seed builds another layer", seen}, {needs_drawn_weights}, {other_layers}},
+      {{"state-kept", "the largest output of the call before is added", seen},
+       {needs_visible_key},
+       layer_fault<StateKept>()},
+      {{"watched-differs", "outputs change when the steps are watched", seen},
+       {needs_visible_key},
+       core_fault<OtherWhenWatched>()},
+      {{"rebuilt-differently", "the same seed builds another layer", seen},
+       {needs_drawn_weights, needs_visible_key},
+       {other_layers}},
   };
 }
 

@@ -73,6 +73,7 @@ std::string needs_two_key_heads(const RunConfig& run);
 std::string needs_unlike_heads(const RunConfig& run);  ///< whose contexts differ.
 std::string needs_head_axis(const RunConfig& run);
 std::string needs_half_hidden_row(const RunConfig& run);  ///< a query that sees a key, and one that is hidden.
+std::string needs_slope(const RunConfig& run);            ///< no softcap so low that every score is flat.
 std::string needs_dropout(const RunConfig& run);
 std::string needs_pieces(const RunConfig& run);        ///< a run that can be made in pieces with a cache.
 std::string needs_fine_numbers(const RunConfig& run);  ///< a millionth is more than one rounding.

@@ -1,6 +1,9 @@
 // What many faults need to show.
+#include <cmath>
+
 #include "checks/faults/declared_pairs.h"
 #include "checks/faults/fault.h"
+#include "core/text.h"
 
 namespace attn {
 
@@ -54,6 +57,16 @@ std::string needs_half_hidden_row(const RunConfig& run) {
   const auto keys = static_cast<std::size_t>(DeclaredPairs(run).keys());
   const bool some = some_row(run, [&](const DeclaredRow& row) { return !row.keys.empty() && row.keys.size() < keys; });
   return some ? "" : "no query sees some keys and not others";
+}
+
+/// A score a hundred times as large as its softcap has the slope 0 in every format: 1 - tanh(100)^2 is 4e-87.
+std::string needs_slope(const RunConfig& run) {
+  constexpr double kFlat = 100.0;
+  const AttentionConfig& layer = run.attention;
+  if (!layer.softcap.has_value()) return "";
+  const double usual_score = layer.scale() * std::sqrt(static_cast<double>(layer.d_k()));
+  if (usual_score < kFlat * *layer.softcap) return "";
+  return "softcap " + format_number(*layer.softcap) + " flattens all scores: no gradient comes back through them";
 }
 
 std::string needs_dropout(const RunConfig& run) { return run.attention.dropout == 0.0 ? "dropout is 0" : ""; }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "checks/faults/fault.h"
-#include "core/text.h"
 
 namespace attn {
 namespace {
@@ -103,16 +102,6 @@ struct FrozenWeight : OtherOutputWeight<Layer> {
   using OtherOutputWeight<Layer>::OtherOutputWeight;
   at::Tensor seen_by_autograd(const at::Tensor& weight) const override { return weight.detach(); }
 };
-
-/// A score a hundred times as large as its softcap has the slope 0 in every format: 1 - tanh(100)^2 is 4e-87.
-std::string needs_slope(const RunConfig& run) {
-  constexpr double kFlat = 100.0;
-  const AttentionConfig& layer = run.attention;
-  if (!layer.softcap.has_value()) return "";
-  const double usual_score = layer.scale() * std::sqrt(static_cast<double>(layer.d_k()));
-  if (usual_score < kFlat * *layer.softcap) return "";
-  return "softcap " + format_number(*layer.softcap) + " flattens all scores: no gradient comes back through them";
-}
 
 }  // namespace
 

@@ -97,7 +97,7 @@ std::vector<FaultEntry> scale_faults() {
       other_scale({"scale-sqrt-d-model", "scores are scaled by 1/sqrt(d_model)", seen_in_core}, d_model),
       other_scale({"scale-d-k", "scores are scaled by 1/d_k, the root is forgotten", seen_in_core}, d_k),
       {{"scale-twice", "the right scale is applied once more", seen_in_core},
-       {needs_competing_keys, needs_other_scale(none)},
+       {needs_competing_keys, needs_other_scale(none), needs_slope},
        core_fault<ScaleTwice>()},
       other_scale({"scale-sqrt-heads", "scores are scaled by 1/sqrt(H)", seen_in_core}, heads),
       {{"scale-given-ignored", "scores are scaled by 1/sqrt(d_k), though another scale is given", seen_in_core},

@@ -123,9 +123,12 @@ CoreOutput plain_core(const CoreInput& input) {
   const auto leaf = [&](const at::Tensor& tensor) { return tensor.detach().clone().requires_grad_(backward); };
   const at::Tensor q = leaf(input.q), k = leaf(input.k), v = leaf(input.v);
   const std::int64_t H = q.size(1);
-  const at::Tensor scores = plain_scores(q, for_query_heads(k, H), input.rules);
-  const at::Tensor weights = visible_softmax(scores, input.mask, input.sinks);
-  const at::Tensor context = at::matmul(weights, for_query_heads(v, H));
+  const auto explicitly = [&] {
+    return product_of_groups(visible_softmax(plain_scores(q, k, input.rules), input.mask, input.sinks), v);
+  };
+  const at::Tensor context =
+      input.by_library ? library_context(q, for_query_heads(k, H), for_query_heads(v, H), input.rules, input.mask)
+                       : explicitly();
   if (!backward) return {context, {}, {}, {}};
   const auto found = torch::autograd::grad({context}, {q, k, v}, {input.d_context});
   return {context.detach(), found[0], found[1], found[2]};

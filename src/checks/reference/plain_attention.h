@@ -18,8 +18,9 @@ struct CoreInput {
   at::Tensor k, v;       ///< (B, H_kv, T_k, d_k)
   at::Tensor d_context;  ///< (B, H, T_q, d_k), the gradient of the context; undefined: no backward pass is wanted.
   ScoreRules rules;
-  at::Tensor mask;   ///< (B or 1, 1, T_q, T_k) bool, true = may look; undefined: every key.
-  at::Tensor sinks;  ///< (H); undefined: none.
+  at::Tensor mask;          ///< (B or 1, 1, T_q, T_k) bool, true = may look; undefined: every key.
+  at::Tensor sinks;         ///< (H); undefined: none.
+  bool by_library = false;  ///< plain_core() calls LibTorch's own function, which rounds in its own way.
 };
 
 struct CoreOutput {

@@ -147,11 +147,14 @@ PlainLayerOutput plain_layer(const LayerInput& input, const LayerRules& rules) {
   const auto for_queries = [&](std::size_t which) {
     const at::Tensor& keys = heads[1 + which];
     const auto& change = rules.key_change[which];
-    return for_query_heads(change ? change(keys) : keys, input.config.H);
+    return change ? change(keys) : keys;
   };
-  result.weights = weights_of(input, rules, mask, visible, result.q, for_queries(0));
-  result.context = rules.by_library ? library_context(result.q, for_queries(0), for_queries(1), rules.scores, mask)
-                                    : at::matmul(result.weights, for_queries(1));
+  const std::int64_t H = input.config.H;
+  const at::Tensor k = for_queries(0), v = for_queries(1);
+  result.weights = weights_of(input, rules, mask, visible, result.q, k);
+  result.context = rules.by_library
+                       ? library_context(result.q, for_query_heads(k, H), for_query_heads(v, H), rules.scores, mask)
+                       : product_of_groups(result.weights, v);
   result.output = plain_output(input, rules, result.context);
   return result;
 }

@@ -37,6 +37,12 @@ at::Tensor for_query_heads(const at::Tensor& heads, std::int64_t H) {
   return heads.index_select(1, at::tensor(key_heads, at::kLong).to(heads.device()));
 }
 
+at::Tensor product_of_groups(const at::Tensor& a, const at::Tensor& b) {
+  const std::int64_t B = a.size(0), H = a.size(1), T = a.size(2), n = a.size(3), H_kv = b.size(1);
+  if (H == H_kv) return at::matmul(a, b);
+  return at::matmul(a.reshape({B, H_kv, H / H_kv * T, n}), b).view({B, H, T, b.size(3)});
+}
+
 at::Tensor capped(const at::Tensor& scores, double softcap) { return at::tanh(scores / softcap) * softcap; }
 
 at::Tensor distance_bias(const std::vector<double>& slopes, std::int64_t query_len, std::int64_t key_len,
@@ -47,7 +53,7 @@ at::Tensor distance_bias(const std::vector<double>& slopes, std::int64_t query_l
 }
 
 at::Tensor plain_scores(const at::Tensor& q, const at::Tensor& k, const ScoreRules& rules) {
-  const at::Tensor products = at::matmul(q, k.transpose(-2, -1));
+  const at::Tensor products = product_of_groups(q, k.transpose(-2, -1));
   at::Tensor scores = products * rules.scale;
   if (rules.softcap.has_value()) {
     scores =
@@ -76,6 +82,10 @@ std::optional<at::Tensor> library_mask(const at::Tensor& q, const at::Tensor& k,
 
 at::Tensor library_context(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const ScoreRules& rules,
                            const at::Tensor& mask) {
+  if (!mask.defined()) {
+    const std::optional<at::Tensor> bias = library_mask(q, k, rules, mask);
+    return at::scaled_dot_product_attention(q, k, v, bias, /*dropout_p=*/0.0, /*is_causal=*/false, rules.scale);
+  }
   const at::Tensor sees_no_key = mask.any(-1, /*keepdim=*/true).logical_not();
   const std::optional<at::Tensor> shown = library_mask(q, k, rules, mask.logical_or(sees_no_key));
   const at::Tensor context =

@@ -26,6 +26,10 @@ ScoreRules score_rules(const AttentionConfig& config);
 /// k or v (B, H_kv, T_k, d_k) as the H query heads use them, (B, H, T_k, d_k): neighbours share a key head.
 at::Tensor for_query_heads(const at::Tensor& heads, std::int64_t H);
 
+/// a (B, H, T, n) times b (B, H_kv, n, m), (B, H, T, m), in one product a group, as a layer that copies no key does it:
+/// backwards, its long sums over all heads of the group round by more than sums over one head.
+at::Tensor product_of_groups(const at::Tensor& a, const at::Tensor& b);
+
 /// softcap * tanh(scores / softcap)
 at::Tensor capped(const at::Tensor& scores, double softcap);
 
@@ -33,7 +37,7 @@ at::Tensor capped(const at::Tensor& scores, double softcap);
 at::Tensor distance_bias(const std::vector<double>& slopes, std::int64_t query_len, std::int64_t key_len,
                          const at::Tensor& like);
 
-/// Scaled, capped, biased: (B, H, T_q, T_k). k has as many heads as q.
+/// Scaled, capped, biased: (B, H, T_q, T_k). q (B, H, T_q, d_k), k (B, H_kv or H, T_k, d_k).
 at::Tensor plain_scores(const at::Tensor& q, const at::Tensor& k, const ScoreRules& rules);
 
 /// softmax over the keys that `mask` (broadcastable, bool, true = may look; undefined: all) shows, of scores
