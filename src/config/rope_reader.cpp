@@ -17,7 +17,7 @@ double required_number(const ObjectReader& object, std::string_view key, RopeSca
 RopeScaling read_scaling(const ObjectReader& object) {
   const auto kind = object.word("kind", kRopeScalingWords);
   if (!kind) object.fail("kind", "missing; known: " + join(all_words(kRopeScalingWords)));
-  object.refuse_unknown_keys("key of " + to_string(*kind) + " scaling", scaling_keys(*kind));
+  object.refuse_unknown_keys("key of a scaling of kind " + to_string(*kind), scaling_keys(*kind));
   RopeScaling scaling;
   scaling.kind = *kind;
   if (*kind == RopeScalingKind::kNone) return scaling;

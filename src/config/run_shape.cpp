@@ -58,7 +58,8 @@ Sizes read_sizes(const ObjectReader& config, const InputFacts& facts, bool is_fi
   if (!sizes.H) missing.emplace_back("H");
   if (!missing.empty()) {
     throw ConfigError(
-        config.source().where("") + ": missing " + join(missing) + ", each an integer of at least 1" +
+        config.source().where("") + ": missing " + join(missing) + (missing.size() == 1 ? ", an" : ", each an") +
+        " integer of at least 1" +
         (config.source().is_model_config ? "; a model's own config has none: add --set B=1 --set T=8" : ""));
   }
   return sizes;

@@ -40,7 +40,7 @@ TEST(Set, DotsLeadIntoObjectsAndMakeThem) {
 
 TEST(Set, NullMakesAKeyAbsent) {
   EXPECT_EQ(parse(tiny(R"("embedding": {"vocab_size": 3})"), {"embedding=null"}).embedding, std::nullopt);
-  EXPECT_EQ(error_of(tiny(), {"T=null"}), "tiny.json: missing T, each an integer of at least 1");
+  EXPECT_EQ(error_of(tiny(), {"T=null"}), "tiny.json: missing T, an integer of at least 1");
 }
 
 TEST(Set, AnErrorInItsValueIsItsOwn) {

@@ -100,10 +100,11 @@ TEST(Rope, RefusesABaseThatIsNoneAndAnOddWidth) {
 TEST(Rope, RefusesUnknownKeysByTheKindOfScaling) {
   EXPECT_EQ(rope_error(R"("style": "half", "tehta": 1)"),
             R"(tiny.json: /rope/tehta: unknown key of rope "tehta"; did you mean "theta"?)");
-  EXPECT_EQ(scaling_error(R"("kind": "linear", "factor": 2, "beta_fast": 3)"),
-            R"(tiny.json: /rope/scaling/beta_fast: unknown key of linear scaling "beta_fast"; known: kind, factor)");
+  EXPECT_EQ(
+      scaling_error(R"("kind": "linear", "factor": 2, "beta_fast": 3)"),
+      R"(tiny.json: /rope/scaling/beta_fast: unknown key of a scaling of kind linear "beta_fast"; known: kind, factor)");
   EXPECT_EQ(scaling_error(R"("kind": "none", "factor": 2)"),
-            R"(tiny.json: /rope/scaling/factor: unknown key of none scaling "factor"; known: kind)");
+            R"(tiny.json: /rope/scaling/factor: unknown key of a scaling of kind none "factor"; known: kind)");
   EXPECT_EQ(scaling_error(R"("kind": "dynamic")"),
             R"(tiny.json: /rope/scaling/kind: unknown kind "dynamic"; known: none, linear, llama3, yarn)");
   EXPECT_EQ(scaling_error(R"("factor": 2)"),
