@@ -249,7 +249,7 @@ void move_keys(CheckContext& context, MaskJudge& judge, Findings& findings) {
 /// moves q_j. That a visible key takes part is judged here only where the core could not show it: the output of a
 /// coarse format can hide a small part.
 void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, Findings& findings) {
-  const AttentionInput input = even_input(context);
+  const AttentionInput input = even_input(context).input;
   const at::Tensor& source = key_source(input);
   const at::Tensor other = context.draw(source.sizes().vec(), Draw::kOtherInput);
   const at::Tensor base = context.subject().forward(input);
@@ -279,7 +279,7 @@ void move_tokens(CheckContext& context, MaskJudge& judge, bool absence_counts, F
 
 /// With a memory a token of x is a query alone: its change moves its own output and no other.
 void move_queries(CheckContext& context, Findings& findings) {
-  const AttentionInput input = even_input(context);
+  const AttentionInput input = even_input(context).input;
   const at::Tensor other = context.draw(input.x.sizes().vec(), Draw::kOtherInput);
   const at::Tensor base = context.subject().forward(input);
   for (const std::int64_t query :

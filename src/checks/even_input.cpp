@@ -19,8 +19,6 @@ at::Tensor scores_of(CheckContext& context, const CapturedSteps& steps) {
   return at::matmul(*q, for_query_heads(*k, config.H).transpose(-2, -1)) * config.scale();
 }
 
-constexpr double kEvenSpread = 1.0;
-
 /// How far the scaled scores of one query lie apart at most; 0 when they are not known.
 double spread_of_scores(CheckContext& context, const AttentionInput& input) {
   const at::NoGradGuard no_gradients;
@@ -33,22 +31,20 @@ double spread_of_scores(CheckContext& context, const AttentionInput& input) {
 
 }  // namespace
 
-AttentionInput even_input(CheckContext& context) {
-  constexpr double kFirstSize = 1.0 / 16.0;
+EvenInput even_input(CheckContext& context) {
+  constexpr double kFirstSize = 1.0 / 16.0, kEvenSpread = 1.0;
   constexpr int kMostSteps = 30;  // 4^-30: what spreads the scores still is not the input
   AttentionInput input = with_x(context.input(), context.draw(context.x().sizes().vec(), Draw::kEven) * kFirstSize);
   if (context.has_memory()) {
     input.memory = context.draw(context.input().memory.sizes().vec(), Draw::kMemory) * kFirstSize;
   }
-  for (int step = 0; step < kMostSteps && !scores_are_even(context, input); ++step) {
+  bool is_even = spread_of_scores(context, input) <= kEvenSpread;
+  for (int step = 0; step < kMostSteps && !is_even; ++step) {
     input.x = input.x / 4.0;
     if (context.has_memory()) input.memory = input.memory / 4.0;
+    is_even = spread_of_scores(context, input) <= kEvenSpread;
   }
-  return input;
-}
-
-bool scores_are_even(CheckContext& context, const AttentionInput& input) {
-  return spread_of_scores(context, input) <= kEvenSpread;
+  return {input, is_even};
 }
 
 at::Tensor even_weights(CheckContext& context) {

@@ -7,12 +7,14 @@
 
 namespace attn {
 
+struct EvenInput {
+  AttentionInput input;
+  bool is_even = false;  ///< a norm, or a bias with large scores, may keep scores apart however small x is.
+};
+
 /// The run's sizes and padding: small numbers from N(0, 1), made smaller until the scaled scores of every query lie
 /// within 1 of each other. A layer that shows neither scores nor q and k gets numbers of size 1/16.
-AttentionInput even_input(CheckContext& context);
-
-/// Whether even_input() got there: a norm, or a bias with large scores, may keep scores apart however small x is.
-bool scores_are_even(CheckContext& context, const AttentionInput& input);
+EvenInput even_input(CheckContext& context);
 
 /// The weights that queries give their keys when all q k^T are 0, by the declared mask, ALiBi and sinks:
 /// (B or 1, H, T, T_k) float64 on the CPU. A sink that the layer does not show counts as none.

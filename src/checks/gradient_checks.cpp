@@ -231,9 +231,8 @@ CheckResult check_causality_gradient(CheckContext& context) {
   // Few numbers of a coarse format may cancel to 0 by chance: what did not arrive gets two more chances.
   std::map<std::int64_t, at::Tensor> missing;
   std::vector<std::int64_t> open = rows;
-  AttentionInput input = even_input(context);
+  auto [input, is_even] = even_input(context);
   const at::Tensor weights = even_weights(context);
-  const bool arrival_counts = scores_are_even(context, input);  // else a weight may rightly be 0
   for (int attempt = 0; attempt < 3 && !open.empty(); ++attempt, input.x = input.x.roll(1, 1).neg()) {
     const bool arrives = gradients_of_rows(context, input, open, [&](const at::Tensor& gradient, std::int64_t t) {
       const at::Tensor lost = judge_row(findings, gradient, row_owes(context, weights, t), t);
@@ -246,7 +245,7 @@ CheckResult check_causality_gradient(CheckContext& context) {
     }
     std::erase_if(open, [&](std::int64_t t) { return !missing[t].any().item<bool>(); });
   }
-  if (arrival_counts) {
+  if (is_even) {  // else a weight may rightly be 0
     for (const auto& [t, lost] : missing) judge_missing(findings, lost, t);
   } else {
     findings.note("scores lie apart on every input, so whether visible tokens' gradients arrive is not judged");

@@ -252,7 +252,7 @@ TEST(EvenInput, GivesEveryVisibleKeyAWeightThatMatters) {
     return layer;
   });
   CheckContext context(loud, run, {input_of(run)});
-  const auto steps = loud.forward_with_steps({even_input(context)});
+  const auto steps = loud.forward_with_steps({even_input(context).input});
   const at::Tensor last = steps->values.at(Step::kWeights).select(2, 6);  // sees all seven keys
   EXPECT_GT(last.min().item<double>(), 1.0 / 7.0 / std::exp(1.0));
 }

@@ -79,14 +79,6 @@ std::optional<Patient> patient_of(CheckContext& context) {
   return patient;
 }
 
-LayerInput in_double(const LayerInput& input) {
-  LayerInput exact = input;
-  exact.x = input.x.to(at::kDouble);
-  if (input.memory.defined()) exact.memory = input.memory.to(at::kDouble);
-  for (auto& [name, value] : exact.parameters) value = value.to(at::kDouble);
-  return exact;
-}
-
 Prediction predict(const Patient& patient, const LayerInput& input, const Formula& formula) {
   const auto finite = [](const at::Tensor& tensor) { return tensor.nan_to_num(0.0, 0.0, 0.0); };
   Prediction prediction{formula(in_double(input))};

@@ -26,8 +26,6 @@ struct Patient {
 /// Absent when the layer does not show its parameters.
 std::optional<Patient> patient_of(CheckContext& context);
 
-LayerInput in_double(const LayerInput& input);
-
 /// What a formula, right or wrong, gives, and how far from that rounding may take the layer's output.
 struct Prediction {
   PlainLayerOutput numbers;  ///< float64

@@ -123,6 +123,14 @@ at::Tensor open_rows(const LayerInput& input, const at::Tensor& sees_some_key) {
   return open.any().item<bool>() ? open : at::Tensor();
 }
 
+LayerInput in_double(const LayerInput& input) {
+  LayerInput exact = input;
+  exact.x = input.x.to(at::kDouble);
+  if (input.memory.defined()) exact.memory = input.memory.to(at::kDouble);
+  for (auto& [name, value] : exact.parameters) value = value.to(at::kDouble);
+  return exact;
+}
+
 LayerRules rules_of(const AttentionConfig& config) {
   LayerRules rules;
   rules.scores = score_rules(config);

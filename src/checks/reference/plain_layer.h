@@ -27,6 +27,9 @@ struct LayerInput {
   std::int64_t key_len() const { return memory.defined() ? memory.size(1) : x.size(1); }
 };
 
+/// The same numbers in float64.
+LayerInput in_double(const LayerInput& input);
+
 /// How the declared mask is used. `visible` is what LayerRules::masked_by and the padding leave.
 enum class MaskRule {
   kDeclared,      ///< visible

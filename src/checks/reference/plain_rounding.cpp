@@ -18,19 +18,9 @@ double largest_finite(const at::Tensor& tensor) {
   return at::nan_to_num(tensor.abs(), 0.0, 0.0, 0.0).max().item<double>();
 }
 
-/// The input in float64 on the CPU.
-LayerInput in_double(LayerInput input) {
-  const auto exact = [](const at::Tensor& tensor) { return tensor.detach().to(at::kCPU, at::kDouble); };
-  input.x = exact(input.x);
-  if (input.memory.defined()) input.memory = exact(input.memory);
-  if (input.real_keys.defined()) input.real_keys = input.real_keys.cpu();
-  for (auto& [name, value] : input.parameters) value = exact(value);
-  return input;
-}
-
 /// Every number half a unit in the last place of `type` up or down: at most what rounding to the nearest does.
 at::Tensor rounded_at_random(const at::Tensor& tensor, at::ScalarType type, at::Generator& generator) {
-  const at::Tensor up = at::randint(0, 2, tensor.sizes(), generator, tensor.options()) * 2.0 - 1.0;
+  const at::Tensor up = at::randint(0, 2, tensor.sizes(), generator, at::kDouble).to(tensor.device()) * 2.0 - 1.0;
   return tensor + tensor * up * (epsilon_of(type) / 2.0);
 }
 
@@ -70,7 +60,7 @@ double gradient_change_by_rounding(const LayerInput& input, const at::Tensor& d_
   constexpr int kTries = 3;
   const LayerInput exact = in_double(input);
   const LayerRules rules = rules_of(exact.config);
-  const at::Tensor exact_d_output = d_output.to(at::kCPU, at::kDouble);
+  const at::Tensor exact_d_output = d_output.to(at::kDouble);
   const std::map<std::string, at::Tensor> gradients = plain_layer_backward(exact, rules, exact_d_output);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   const auto rounded = [&](const at::Tensor& tensor) { return rounded_at_random(tensor, type, generator); };
