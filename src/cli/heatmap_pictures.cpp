@@ -109,6 +109,9 @@ class Painter {
     if (maps_.config.cache) {
       options.subtitle += ", put together of " + std::to_string(1 + maps_.config.cache->steps) + " calls";
     }
+    if (maps_.config.attention.sink && maps_.step == Step::kWeights) {
+      options.subtitle += ", what a row lacks to 1 is the sink's";
+    }
     options.hidden_name = hidden_name(maps_.config, maps_.step);
     options.query_labels = printable_labels(maps_, batch);
     if (maps_.config.memory_length) {

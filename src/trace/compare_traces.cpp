@@ -46,6 +46,16 @@ void require_trace(const SafetensorsFile& file) {
   }
 }
 
+/// A cache's run goes in several calls, whose tensors have other lengths than those of one.
+void refuse_other_calls(const SafetensorsFile& a, const SafetensorsFile& b) {
+  const auto is_cached = [](const SafetensorsFile& file) { return file.find("forward.k_cached") != nullptr; };
+  if (is_cached(a) == is_cached(b)) return;
+  const SafetensorsFile& cached = is_cached(a) ? a : b;
+  throw ShapeError(a.source_name() + " and " + b.source_name() + ": other calls: " + cached.source_name() +
+                   " was run with a cache, the other one in one call; attn-cli verify --check kv-cache holds two such "
+                   "runs against each other");
+}
+
 std::vector<Pair> pairs_in_order(const SafetensorsFile& a, const SafetensorsFile& b, TraceComparison& result) {
   std::vector<Pair> pairs;
   for (const Entry& entry : a.entries()) {
@@ -231,6 +241,7 @@ TraceComparison compare_traces(const std::filesystem::path& a, const std::filesy
   const SafetensorsFile file_b = SafetensorsFile::load(b);
   require_trace(file_a);
   require_trace(file_b);
+  refuse_other_calls(file_a, file_b);
 
   TraceComparison result;
   result.a = describe(file_a);
