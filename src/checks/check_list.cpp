@@ -20,25 +20,14 @@
 namespace attn {
 namespace {
 
-std::vector<std::string> check_names() {
-  std::vector<std::string> names;
-  for (const CheckEntry& check : check_table()) names.push_back(check.info.name);
-  return names;
-}
-
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-void require_known(const std::string& name) {
-  const std::vector<std::string> known = check_names();
-  if (!contains(known, name)) throw ConfigError(unknown_word("check", name, known));
 }
 
 /// The checks that the options leave, in the order of the list.
 std::vector<const CheckEntry*> chosen_checks(const VerifyOptions& options) {
   for (const std::vector<std::string>* names : {&options.only, &options.skip}) {
-    for (const std::string& name : *names) require_known(name);
+    for (const std::string& name : *names) require_check(name);
   }
   std::vector<const CheckEntry*> chosen;
   for (const CheckEntry& check : check_table()) {
@@ -106,8 +95,19 @@ const std::vector<CheckInfo>& check_list() {
   return infos;
 }
 
+std::vector<std::string> check_names() {
+  std::vector<std::string> names;
+  for (const CheckEntry& check : check_table()) names.push_back(check.info.name);
+  return names;
+}
+
+void require_check(const std::string& name) {
+  const std::vector<std::string> known = check_names();
+  if (!contains(known, name)) throw ConfigError(unknown_word("check", name, known));
+}
+
 std::string why_ruled_out(const std::string& check, const RunConfig& config) {
-  require_known(check);
+  require_check(check);
   const auto is_named = [&](const CheckEntry& entry) { return entry.info.name == check; };
   return std::find_if(check_table().begin(), check_table().end(), is_named)->ruled_out(config);
 }

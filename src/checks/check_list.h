@@ -19,13 +19,17 @@ struct CheckInfo {
 };
 
 const std::vector<CheckInfo>& check_list();
+std::vector<std::string> check_names();
+
+/// Throws ConfigError for an unknown name, with the nearest known one.
+void require_check(const std::string& name);
 
 /// Why the check has nothing to judge in this config; empty: it has, though it may still find that the layer does not
-/// show what it needs. Throws ConfigError for an unknown name, with the nearest known one.
+/// show what it needs. Throws as require_check().
 std::string why_ruled_out(const std::string& check, const RunConfig& config);
 
 struct VerifyOptions {
-  std::vector<std::string> only;  ///< names; empty: all. Unknown names throw ConfigError with the nearest known one.
+  std::vector<std::string> only;  ///< names; empty: all. Unknown names throw as require_check().
   std::vector<std::string> skip;
   bool quick = false;  ///< a twentieth of the work where a check may take a sample; each says what it left out.
   /// Told before each check, for a progress line: name, its number from 0, how many.

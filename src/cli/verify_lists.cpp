@@ -26,12 +26,6 @@ void print_entries(std::ostream& out, const std::vector<std::string>& names, con
 
 }  // namespace
 
-std::vector<std::string> check_names() {
-  std::vector<std::string> names;
-  for (const CheckInfo& info : check_list()) names.push_back(info.name);
-  return names;
-}
-
 void print_check_list(std::ostream& out, const std::optional<RunConfig>& config) {
   std::vector<std::string> names;
   std::vector<std::string> words;

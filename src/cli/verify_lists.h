@@ -4,13 +4,10 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "config/run_config.h"
 
 namespace attn {
-
-std::vector<std::string> check_names();
 
 /// One check a line, its name first, for people and for scripts; with a config those that it does not rule out.
 void print_check_list(std::ostream& out, const std::optional<RunConfig>& config);

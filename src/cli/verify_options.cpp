@@ -6,7 +6,6 @@
 #include "checks/check_list.h"
 #include "checks/faults/faults.h"
 #include "cli/output.h"
-#include "cli/verify_lists.h"
 #include "cli/verify_picture.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -23,9 +22,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 /// A comma list of known checks.
 std::vector<std::string> parse_check_names(std::string_view option, const std::vector<std::string>& words) {
   std::vector<std::string> names = split_list(option, words);
-  for (const std::string& name : names) {
-    if (!contains(check_names(), name)) throw ConfigError(unknown_word("check", name, check_names()));
-  }
+  for (const std::string& name : names) require_check(name);
   return names;
 }
 
