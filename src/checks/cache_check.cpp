@@ -3,10 +3,9 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "checks/check_context.h"
-#include "checks/reference_run.h"
+#include "checks/exact_run.h"
 #include "checks/sampling.h"
 #include "core/text.h"
 
@@ -80,18 +79,12 @@ void judge_outputs(Findings& findings, const Plan& plan, const std::vector<Decod
 
 /// In float64 a bug stays, where a coarse format would take it for rounding.
 void judge_in_float64(CheckContext& context, Findings& findings, const Plan& plan) {
-  if (context.x().scalar_type() == at::kDouble || !context.reference().why_not().empty()) return;
-  const std::unique_ptr<Subject> exact = context.subject().rebuild(Dtype::kFloat64);
-  if (exact == nullptr) return;
-  exact->train(false);
-  const AttentionInput input = in_type(context.input(), at::kDouble);
-  const auto pieces = exact->forward_in_pieces(input, plan.lengths);
+  const std::optional<ErrorBudget> limit = exact_limit(context);
+  const std::optional<ExactRun> exact = exact_run(context);
+  if (!limit.has_value() || !exact.has_value()) return;
+  const auto pieces = exact->subject->forward_in_pieces(exact->input, plan.lengths);
   if (!pieces.has_value()) return;
-  ReferenceRun& run = context.reference();
-  const double rounding = 1e-12 * run.plain().size.value() * std::sqrt(static_cast<double>(run.longest_sum()));
-  const ErrorBudget limit{2.0 * rounding, "twice 1e-12 * largest value * sqrt(" + std::to_string(run.longest_sum()) +
-                                              "): float64 rounding"};
-  const Comparison comparison = compare(joined(*pieces), exact->forward(input), limit, kTokenAxes);
+  const Comparison comparison = compare(joined(*pieces), exact->subject->forward(exact->input), *limit, kTokenAxes);
   findings.add_support("float64", comparison);
   if (comparison.wrong > 0 && comparison.non_finite == 0) {
     findings.fail("with a cache, in float64, output " + comparison.where_first + " is not that of one run, by up to " +

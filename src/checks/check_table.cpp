@@ -64,7 +64,7 @@ const std::vector<CheckEntry>& check_table() {
         "For every cut t the tokens from t on are redrawn, sign flipped and tripled, and every earlier output is "
         "compared bit for bit with an unchanged run of the same shape, slot by slot: no tolerance. Above a budget "
         "a sample of the cuts is taken (it always holds both ends and both sides of every power of two), and the "
-        "line says so."},
+        "line says so. Where the run's format rounds every change away, float64 decides, which the line says too."},
        check_causality,
        without_future},
       {{"causality-gradient", "the gradient of output t with respect to later inputs is 0, to earlier ones is not", "-",
@@ -96,15 +96,15 @@ const std::vector<CheckEntry>& check_table() {
        without_padding},
       {{"mask-control", "with the mask off the same change does move earlier outputs", "a mask switch",
         "The proof that causality can fail here: causal mask, window and mask of its own are taken off (padding "
-        "stays), the same changes are made, and "
-        "earlier outputs must move. If they do not, something else than the mask keeps the layer causal, or "
-        "nothing was tested."},
+        "stays), the same changes are made, and earlier outputs must move. If they do not, in float64 neither, "
+        "something else than the mask keeps the layer causal, or nothing was tested."},
        check_mask_control,
        without_future},
       {{"truncation", "the first t tokens alone give the first t outputs", "-",
         "Runs the layer on a prefix and compares with the full run, within twice the rounding budget of the "
-        "output: another length means other blocking, so last bits may differ. Sees what depends on the total "
-        "length: a normaliser over all positions, an average over the sequence. Causal layers only."},
+        "output: another length means other blocking, so last bits may differ. Three lengths are run once more in "
+        "float64, where a bug stays and rounding vanishes. Sees what depends on the total length: a normaliser over "
+        "all positions, an average over the sequence. Causal layers only."},
        check_truncation,
        without_future},
       {{"kv-cache", "the same tokens in pieces, with a cache, give what one run gives", "a cache",
@@ -131,9 +131,9 @@ const std::vector<CheckEntry>& check_table() {
         "Projections, heads, attention and output projection are worked out once more in plain loops over float64, "
         "which share nothing with the layer. The limit is twice what the plain formula errs in the run's "
         "precision, plus one rounding; with engine sdpa the formula calls LibTorch's function. In float64 the layer "
-        "must agree to 1e-12, so that a bug, which stays there, "
-        "is told from rounding, which vanishes. Sees a wrong layout of fused projections. Above a budget one item "
-        "and a random sample of its rows are judged, and the line says so."},
+        "must agree to 1e-12, so that a bug, which stays there, is told from rounding, which vanishes. Sees a wrong "
+        "layout of fused projections. Above a budget one item and a random sample of its rows are judged, and the line "
+        "says so."},
        check_reference_forward},
       {{"reference-weights", "the attention weights equal those of the float64 loops", "parameters, weights",
         "As reference-forward, for the weights that the layer shows, before dropout."},
@@ -153,8 +153,7 @@ const std::vector<CheckEntry>& check_table() {
        check_gradient},
       {{"batch-independence", "an item alone equals itself in a batch, and no item moves another", "-",
         "Each item of a batch (the check doubles a batch of 1) is run alone, with its own padding and memory, and must "
-        "equal itself in the batch "
-        "within rounding; then one item is changed, and no bit of another may move."},
+        "equal itself in the batch within rounding; then one item is changed, and no bit of another may move."},
        check_batch_independence},
       {{"head-independence", "changing one head's queries, keys, values or projections moves no other head", "context",
         "Redraws q, k and v of one head and looks for a changed bit in another head's context; where heads share a "

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 
 #include "checks/check_context.h"
 #include "checks/even_input.h"
+#include "checks/mask_judge.h"
 #include "checks/reference/number_format.h"
 #include "checks/reference/plain_attention.h"
 #include "checks/sampling.h"
+#include "checks/unit_values.h"
 #include "core/text.h"
 
 namespace attn {
@@ -21,131 +21,10 @@ namespace {
 // runs and sees most, so it may take longer.
 constexpr double kBudget = 2e10, kReadingBudget = 6e10;
 
-/// What one key did.
-struct KeyMoved {
-  at::Tensor moved;   ///< bool: (B, H, T) of the core, (B, T) of the whole layer: it takes part in this query's result.
-  at::Tensor change;  ///< float64, the same shape: how much of it is there at most.
-};
-
 KeyMoved difference(const at::Tensor& base, const at::Tensor& changed) {
   return {other_bits(base, changed).any(-1).to(at::kCPU),
           (changed.to(at::kDouble) - base.to(at::kDouble)).abs().amax(-1).to(at::kCPU)};
 }
-
-/// What both ways of measuring have in common: counts, places, and the map of all heads and items together.
-class MaskJudge {
- public:
-  explicit MaskJudge(CheckContext& context)
-      : T_(context.T()),
-        T_k_(context.T_k()),
-        declared_(context.visible().to(at::kCPU)),
-        leaks_(at::zeros({T_, T_k_}, at::kBool)),
-        missing_(at::zeros({T_, T_k_}, at::kBool)),
-        judged_(at::zeros({T_, T_k_}, at::kBool)) {
-    leak_.limit = {0.0, "a hidden key may not move one bit"};
-    absent_.limit = {0.0, "every visible key moves its query"};
-  }
-
-  /// Judges one key. `axes` are those of the result's tensors, the last one is the query. `own_query`: that of the same
-  /// token, which is not judged; -1: all are. `noticed`: bool, broadcastable to the result, where a visible key must
-  /// take part; undefined: that is not judged.
-  void take(const KeyMoved& result, std::int64_t key, std::int64_t own_query, const at::Tensor& noticed,
-            const AxisNames& axes) {
-    const at::Tensor visible = visible_to_queries(result, key);
-    at::Tensor tried = at::ones_like(visible);
-    if (own_query >= 0) tried.select(-1, own_query).fill_(false);
-    const at::Tensor hidden = visible.logical_not().logical_and(tried);
-    at::Tensor due = at::zeros_like(visible);
-    if (noticed.defined()) due = visible.logical_and(tried).logical_and(noticed);
-    const at::Tensor leak = result.moved.logical_and(hidden), absent = result.moved.logical_not().logical_and(due);
-    non_finite_ += at::isfinite(result.change).logical_not().sum().item<std::int64_t>();
-    leak_.compared += hidden.sum().item<std::int64_t>();
-    absent_.compared += due.sum().item<std::int64_t>();
-    note_wrong(leak_, leak, at::where(leak, result.change, -1.0), key, axes);
-    note_wrong(absent_, absent, at::where(absent, 1.0, -1.0), key, axes);
-    const auto over_heads = [&](const at::Tensor& wrong) { return wrong.reshape({-1, T_}).any(0); };
-    leaks_.select(1, key).logical_or_(over_heads(leak));
-    missing_.select(1, key).logical_or_(over_heads(absent));
-    judged_.select(1, key).logical_or_(over_heads(hidden.logical_or(due)));
-  }
-
-  /// True where a visible key must take part but nothing moved: worth a larger change before it is judged.
-  bool still_unmoved(const KeyMoved& result, std::int64_t key, std::int64_t own_query,
-                     const at::Tensor& noticed) const {
-    at::Tensor due = visible_to_queries(result, key).logical_and(noticed);
-    if (own_query >= 0) due.select(-1, own_query).fill_(false);
-    return due.logical_and(result.moved.logical_not()).any().item<bool>();
-  }
-
-  CheckResult result(Findings& findings) const {
-    Comparison leak = leak_;
-    if (non_finite_ > 0) {  // says nothing about hidden or visible, so nothing is right about it
-      leak.wrong += non_finite_;
-      leak.compared += non_finite_;
-      leak.non_finite = non_finite_;
-      leak.measured = std::numeric_limits<double>::quiet_NaN();
-    }
-    findings.add("", leak);
-    findings.add_support("", absent_);
-    if (leak_.wrong > 0) {
-      findings.fail(std::to_string(leak_.wrong) + " pairs leak: " + leak_.where_worst + " takes part with " +
-                    format_number(leak_.measured) + ", though the mask hides the key");
-    }
-    if (absent_.wrong > 0) {
-      findings.fail(std::to_string(absent_.wrong) + " visible keys take no part, the first is " + absent_.where_first);
-    }
-    CheckResult result = findings.result();
-    result.map = map();
-    return result;
-  }
-
- private:
-  /// Of the shape of the result: (B, H, T) or (B, T).
-  at::Tensor visible_to_queries(const KeyMoved& result, std::int64_t key) const {
-    at::Tensor visible = declared_.select(-1, key);  // (B or 1, 1, T)
-    if (result.moved.dim() == 2) visible = visible.squeeze(1);
-    return visible.expand(result.moved.sizes()).clone();
-  }
-
-  static void note_wrong(Comparison& comparison, const at::Tensor& wrong, const at::Tensor& errors, std::int64_t key,
-                         const AxisNames& axes) {
-    const std::int64_t count = wrong.sum().item<std::int64_t>();
-    if (count == 0) return;
-    const auto place = [&](const at::Tensor& largest) {
-      std::string text = place_of(largest.argmax().item<std::int64_t>(), wrong.sizes(), axes);
-      text.back() = ',';
-      return text + " key " + std::to_string(key) + ")";
-    };
-    if (comparison.wrong == 0) comparison.where_first = place(wrong.to(at::kByte));
-    const double largest = errors.max().item<double>();
-    if (comparison.wrong == 0 || !(largest <= comparison.measured)) {
-      comparison.measured = largest;
-      comparison.where_worst = place(errors);
-    }
-    comparison.wrong += count;
-  }
-
-  DependencyMap map() const {
-    DependencyMap map{T_, T_k_, {}};
-    map.pairs.reserve(static_cast<std::size_t>(T_ * T_k_));
-    const at::Tensor state =
-        at::where(leaks_, static_cast<std::int64_t>(PairState::kLeak),
-                  at::where(missing_, static_cast<std::int64_t>(PairState::kHiddenWrong),
-                            at::where(judged_.logical_not(), static_cast<std::int64_t>(PairState::kUnjudged),
-                                      at::where(declared_.any(0).any(0), static_cast<std::int64_t>(PairState::kVisible),
-                                                static_cast<std::int64_t>(PairState::kHidden)))));
-    const at::Tensor numbers = state.to(at::kLong).contiguous();
-    const std::int64_t* first = numbers.const_data_ptr<std::int64_t>();
-    for (std::int64_t n = 0; n < numbers.numel(); ++n) map.pairs.push_back(static_cast<PairState>(first[n]));
-    return map;
-  }
-
-  std::int64_t T_, T_k_;
-  at::Tensor declared_;                  ///< (B or 1, 1, T, T_k) bool
-  at::Tensor leaks_, missing_, judged_;  ///< (T, T_k) bool
-  Comparison leak_, absent_;
-  std::int64_t non_finite_ = 0;
-};
 
 std::vector<std::int64_t> affordable_keys(CheckContext& context, double cost_of_one) {
   return telling_places(0, context.T_k() - 1, context.budget(kBudget) / cost_of_one);
@@ -194,27 +73,23 @@ class Core {
   at::Tensor q_, k_;
 };
 
-/// With unit vectors as values, as many keys at a time as a head is wide, the context is the matrix of weights that the
-/// core really uses, for every head and item: no rounding of other values hides a small one. Right for every core that
-/// is linear in v. False when q, k and v cannot be fed in.
+/// Reads the weights that the core really uses out of its context, for every head and item; see unit_values(). False
+/// when q, k and v cannot be fed in.
 bool read_weights(CheckContext& context, MaskJudge& judge, Findings& findings) {
   const std::int64_t d_k = context.config().d_k();
   Core core(context);
   const double runs = context.budget(kReadingBudget) / core_cost(context.config(), context.B(), context.longest());
   const std::vector<std::int64_t> keys = telling_places(0, context.T_k() - 1, runs * static_cast<double>(d_k));
   const at::Tensor noticed = core.weights_due().gt(8.0 * underflow_of(context.x().scalar_type()));
-  for (std::size_t first = 0; first < keys.size(); first += static_cast<std::size_t>(d_k)) {
-    const std::size_t count = std::min(static_cast<std::size_t>(d_k), keys.size() - first);
-    const at::Tensor v = at::zeros(context.keys_shape(), context.x().options());
-    for (std::size_t n = 0; n < count; ++n)
-      v.select(2, keys[first + n]).select(-1, static_cast<std::int64_t>(n)).fill_(1);
-    const std::optional<at::Tensor> mixed = core.mix(core.k(), v);
+  for (std::int64_t first = 0; first < std::ssize(keys); first += d_k) {
+    const std::int64_t count = std::min<std::int64_t>(d_k, std::ssize(keys) - first);
+    const std::vector<std::int64_t> some(keys.begin() + first, keys.begin() + first + count);
+    const std::optional<at::Tensor> mixed = core.mix(core.k(), unit_values(core.k(), some));
     if (!mixed.has_value()) return false;
-    const at::Tensor weights = mixed->to(at::kCPU, at::kDouble);
-    for (std::size_t n = 0; n < count; ++n) {
-      const at::Tensor weight = weights.select(-1, static_cast<std::int64_t>(n));  // (B, H, T)
-      const std::int64_t key = keys[first + n];
-      judge.take({weight.ne(0), weight.abs()}, key, /*own_query=*/-1, noticed.select(-1, key), kRowAxes);
+    const std::vector<at::Tensor> weights = mixed->to(at::kCPU, at::kDouble).unbind(-1);  // of (B, H, T)
+    for (std::size_t n = 0; n < some.size(); ++n) {
+      judge.take({weights[n].ne(0), weights[n].abs()}, some[n], /*own_query=*/-1, noticed.select(-1, some[n]),
+                 kRowAxes);
     }
   }
   findings.tried(keys.size(), context.T_k(), "keys read out");

@@ -27,7 +27,9 @@ std::string to_words(Change change) {
 class FutureChanger {
  public:
   FutureChanger(CheckContext& context, Subject& subject, const AttentionInput& input)
-      : subject_(subject), input_(input), noise_(context.draw(input.x.sizes().vec(), Draw::kFuture)) {
+      : subject_(subject),
+        input_(input),
+        noise_(context.draw(input.x.sizes().vec(), Draw::kFuture).to(input.x.options())) {
     const double level = input.x.to(at::kDouble).square().mean().sqrt().item<double>();
     noise_ = noise_ * (level > 0.0 ? level : 1.0);
   }
@@ -90,8 +92,9 @@ class FutureChanger {
 };
 
 /// Whole rounds of the batch items, so that every batch holds the same items in the same slots.
-std::size_t slots_of_a_batch(const CheckContext& context, std::int64_t items, std::size_t trials) {
-  const double bytes = forward_bytes(context.config(), context.T(), context.x().element_size());
+std::size_t slots_of_a_batch(const CheckContext& context, std::int64_t items, std::int64_t element_size,
+                             std::size_t trials) {
+  const double bytes = forward_bytes(context.config(), context.T(), element_size);
   const auto fitting = static_cast<std::size_t>(std::min(kSmallBatchBytes / bytes, 1e9));
   const auto B = static_cast<std::size_t>(items);
   return std::min(std::max(B, fitting / B * B), trials);
@@ -107,7 +110,7 @@ void run_trials(CheckContext& context, Subject& subject, const AttentionInput& i
                 const std::function<void(const Moved&, const std::vector<Trial>&)>& take) {
   FutureChanger changer(context, subject, input);
   const std::int64_t items = input.x.size(0);
-  const std::size_t slots = slots_of_a_batch(context, items, trials.size());
+  const std::size_t slots = slots_of_a_batch(context, items, input.x.element_size(), trials.size());
   for (std::size_t first = 0; first < trials.size(); first += slots) {
     const std::size_t last = std::min(first + slots, trials.size());
     std::vector<Trial> batch;

@@ -87,14 +87,23 @@ struct Measured {
 Measured measured_slope(Slope& slope, const Target& target, const at::Tensor& u, double score) {
   constexpr double kRelativeStep = 1e-4;  // series cut off at h^4, rounding at eps/h: both about 1e-12
   constexpr double kRoundings = 64.0;
+  constexpr double kSmallBend = 1e-4, kFiner = 8.0;
+  constexpr int kMostSteps = 5;
   const double level = target.value.detach().square().mean().sqrt().item<double>();
-  // The larger the scores, the sharper softmax bends.
-  const double h = kRelativeStep * (level > 0.0 ? level : 1.0) / (1.0 + score);
-  const double wide = slope.central_difference(target, u, h);
-  const double narrow = slope.central_difference(target, u, h / 2.0);
-  const double rounding = kRoundings * std::numeric_limits<double>::epsilon() * slope.size() / h;
-  return {(4.0 * narrow - wide) / 3.0,
-          {std::abs(narrow - wide) + rounding, "what two step widths differ by, plus 64 roundings of the loss over h"}};
+  Measured best;
+  // The larger the scores, the sharper softmax bends; a softcap may bend sharper still, so that smaller steps see more.
+  double h = kRelativeStep * (level > 0.0 ? level : 1.0) / (1.0 + score);
+  for (int attempt = 0; attempt < kMostSteps; ++attempt, h /= kFiner) {
+    const double wide = slope.central_difference(target, u, h);
+    const double narrow = slope.central_difference(target, u, h / 2.0);
+    const double rounding = kRoundings * std::numeric_limits<double>::epsilon() * slope.size() / h;
+    const double bend = std::abs(narrow - wide);
+    if (attempt > 0 && !(bend + rounding < best.limit.max_abs)) break;
+    best = {(4.0 * narrow - wide) / 3.0,
+            {bend + rounding, "what two step widths differ by, plus 64 roundings of the loss over h"}};
+    if (!(bend > rounding && bend > kSmallBend * std::abs(best.slope))) break;
+  }
+  return best;
 }
 
 void judge_target(Findings& findings, Slope& slope, const Target& target, double score, std::uint64_t seed) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checks/check_context.h"
+#include "checks/exact_run.h"
 #include "checks/reference/error_budget.h"
 #include "checks/reference/number_format.h"
 #include "checks/reference/plain_attention.h"
@@ -228,11 +229,10 @@ bool core_is_finite(Findings& findings, const CoreRun& run) {
 /// The same comparison in float64, where a bug stays and rounding does not.
 std::string judge_in_float64(CheckContext& context, Findings& findings, const Direction& direction, bool well_so_far) {
   if (context.x().scalar_type() == at::kDouble) return "";
-  const std::unique_ptr<Subject> exact = context.subject().rebuild(Dtype::kFloat64);
-  if (exact == nullptr) return "the layer cannot be rebuilt in float64";
-  exact->train(false);
+  const std::optional<ExactRun> exact = exact_run(context);
+  if (!exact.has_value()) return "the layer cannot be rebuilt in float64";
   const at::Tensor d_output = context.draw(context.x().sizes().vec(), Draw::kGradient).to(at::kDouble);
-  const auto pass = capture_pass(*exact, context.run(), in_type(context.input(), at::kDouble), d_output);
+  const auto pass = capture_pass(*exact->subject, context.run(), exact->input, d_output);
   const auto [state, run] = core_run(pass.has_value() ? &*pass : nullptr, context);
   if (state == CoreState::kNoCore) return "the layer shows no core in float64";
   if (direction.backward && !gradients_are_due(findings, run)) return "";

@@ -3,12 +3,15 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
+#include <vector>
 
 #include "checks/check_context.h"
 #include "checks/reference/may_look.h"
 #include "checks/reference/plain_attention.h"
 #include "checks/sampling.h"
+#include "checks/unit_values.h"
 #include "core/text.h"
 
 namespace attn {
@@ -29,8 +32,7 @@ std::int64_t telling_length(CheckContext& context) {
   return length == wanted ? wanted : context.T();
 }
 
-/// Which key has a weight in which query, in any head: (T, T) bool on the CPU. With unit vectors as values, as many
-/// keys at a time as a head is wide, the context is the matrix of weights. Absent when q, k and v cannot be fed in.
+/// Which key has a weight in which query, in any head: (T, T) bool on the CPU. Absent when q, k and v cannot be fed in.
 std::optional<at::Tensor> weights_used(CheckContext& context, std::int64_t T) {
   const AttentionConfig& config = context.config();
   const at::TensorOptions options = context.x().options();
@@ -38,13 +40,13 @@ std::optional<at::Tensor> weights_used(CheckContext& context, std::int64_t T) {
   const at::Tensor k = at::zeros({1, config.H_kv(), T, config.d_k()}, options);
   at::Tensor used = at::zeros({T, T}, at::kBool);
   for (std::int64_t first = 0; first < T; first += config.d_k()) {
-    const std::int64_t count = std::min(config.d_k(), T - first);
-    const at::Tensor v = at::zeros_like(k);
-    for (std::int64_t n = 0; n < count; ++n) v.select(2, first + n).select(-1, n).fill_(1.0);
-    const auto steps = context.subject().attend(q, k, v);
+    std::vector<std::int64_t> keys(static_cast<std::size_t>(std::min(config.d_k(), T - first)));
+    std::iota(keys.begin(), keys.end(), first);
+    const auto steps = context.subject().attend(q, k, unit_values(k, keys));
     if (!steps.has_value()) return std::nullopt;
     const at::Tensor* found = captured_step(*steps, Step::kContext, q.sizes().vec());
     if (found == nullptr) return std::nullopt;
+    const std::int64_t count = std::ssize(keys);
     used.narrow(1, first, count).copy_(found->narrow(-1, 0, count).ne(0).any(1).squeeze(0));
   }
   return used;

@@ -18,6 +18,9 @@ VerifyResult verify_words(const Words& words, const Words& only = {}) {
   return verify_attention(config_of(words).run, options);
 }
 
+/// Of a bias far larger than the rest, of which bfloat16 keeps nothing.
+const Words kOneNumber{"B=1", "T=3", "d_model=1", "H=1", "dtype=bfloat16", "bias=true", "seed=104"};
+
 class HonestExtremes : public ::testing::TestWithParam<std::pair<const char*, Words>> {};
 
 TEST_P(HonestExtremes, RaiseNoAlarm) {
@@ -40,12 +43,25 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"HugeScale", Words{"B=1", "T=8", "d_model=16", "H=2", "scale=1e30"}},
         // LibTorch's own kernel is that far from the truth.
         std::pair{"LibTorchsOwnRounding",
-                  Words{"B=1", "T=16", "d_model=8", "H=1", "scale=10", "qk_norm=true", "engine=sdpa", "seed=122"}}),
+                  Words{"B=1", "T=16", "d_model=8", "H=1", "scale=10", "qk_norm=true", "engine=sdpa", "seed=122"}},
+        std::pair{"OutputsThatRoundToOneNumber", kOneNumber},
+        std::pair{"OutputsThatRoundToOneNumberInEveryItem",
+                  Words{"B=2", "T=3", "d_model=1", "H=1", "dtype=bfloat16", "bias=true", "engine=sdpa", "seed=439"}},
+        // 1 - tanh^2 near saturation is a difference of almost equal numbers.
+        std::pair{"SoftcapFarBelowTheScores",
+                  Words{"B=2", "T=9", "d_model=16", "H=2", "softcap=0.01", "scale=100", "seed=62"}},
+        // Their scores are small by cancelling, their roundings are not, and the softcap flattens all larger scores.
+        std::pair{"SoftcapOfProductsThatCancel",
+                  Words{"B=2", "T=6", "d_model=8", "H=2", "softcap=1", "scale=300", "seed=34"}},
+        // The usual step of central differences is too wide there.
+        std::pair{"SoftcapThatBendsWithinAStep",
+                  Words{"B=2", "T=9", "d_model=16", "H=2", "softcap=0.01", "scale=100", "seed=18"}}),
     [](const auto& test) { return std::string(test.param.first); });
 
 TEST(ExtremeConfigs, SelfTestsPlantNothingThatChangesNothing) {
   for (const Words& words : {Words{"B=2", "T=3", "d_model=4", "H=1", "mask=[[0,0,0],[0,0,0],[0,0,0]]"},
-                             Words{"B=1", "T=4", "d_model=8", "H=2", "scale=100", "softcap=0.01"}}) {
+                             Words{"B=1", "T=4", "d_model=8", "H=2", "scale=100", "softcap=0.01"},
+                             Words{"B=1", "T=2", "d_model=8", "H=2", "mask=[[0,1],[0,1]]"}}) {
     const SelfTestResult result = self_test(config_of(words).run);
     EXPECT_TRUE(result.passed()) << config_of(words).command();
   }
@@ -62,6 +78,40 @@ TEST(ExtremeConfigs, OneKeyBesideASinkHasAScale) {
 TEST(ExtremeConfigs, PaddingThatFillsNothingUpIsNotJudged) {
   const Words words{"B=1", "T=4", "d_model=4", "H=2", "padding=left", "lengths=[4]"};
   EXPECT_EQ(why_ruled_out("padding", config_of(words).run), "no item is shorter than the others: nothing is filled up");
+}
+
+TEST(ExtremeConfigs, NothingToDropIsNotJudged) {
+  const VerifyResult result =
+      verify_words({"B=2", "T=2", "d_model=8", "H=2", "dropout=0.5", "mask=[[0,0],[0,0]]"}, {"dropout"});
+  EXPECT_EQ(result.checks[0].status, CheckStatus::kNotApplicable);
+  EXPECT_EQ(result.checks[0].detail, "all weights and outputs are 0: nothing to drop");
+}
+
+TEST(ExtremeConfigs, WhatRoundingHidesIsCaughtInFloat64) {
+  const RunConfig run = config_of(kOneNumber).run;
+  EXPECT_EQ(find(verify_fault(run, "mask-always-on").checks, "mask-control").status, CheckStatus::kFail);
+  EXPECT_EQ(find(verify_fault(run, "mask-none").checks, "causality").status, CheckStatus::kFail);
+}
+
+/// Its outputs grow with the number of tokens, by less than bfloat16 can show.
+struct GrowsWithLength : MultiHeadAttentionImpl {
+  using MultiHeadAttentionImpl::MultiHeadAttentionImpl;
+  at::Tensor project_output(const at::Tensor& merged) override {
+    const double growth = 1.0 + 1e-6 * static_cast<double>(merged.size(1));
+    return MultiHeadAttentionImpl::project_output(merged) * growth;
+  }
+};
+
+TEST(ExtremeConfigs, LengthsThatRoundingHidesAreCaughtInFloat64) {
+  RunConfig run = small_run();
+  run.dtype = Dtype::kBFloat16;
+  const LayerFactory factory = [](const RunConfig& config) {
+    return make_layer(
+        config, LayerMaker([](const AttentionConfig& layer) { return std::make_shared<GrowsWithLength>(layer); }));
+  };
+  const CheckResult verdict = judge(run, factory, {"truncation"})[0];
+  EXPECT_EQ(verdict.status, CheckStatus::kFail);
+  EXPECT_NE(verdict.detail.find("a bug, not rounding"), std::string::npos) << verdict.detail;
 }
 
 TEST(ExtremeConfigs, OverflowIsNamed) {

@@ -246,10 +246,9 @@ std::string explain(CheckContext& context) {
   const Prediction right =
       predict(*patient, patient->input, [&](const LayerInput& input) { return plain_layer(input, rules); });
   if (!agree(symptoms.output, right)) return explain_forward(*patient, symptoms, right);
-  for (const std::string& words : {explain_hidden_weights(*patient, symptoms, right), explain_pieces(*patient),
-                                   explain_overflow(context, *patient)}) {
-    if (!words.empty()) return words;
-  }
+  if (const std::string words = explain_hidden_weights(*patient, symptoms, right); !words.empty()) return words;
+  if (const std::string words = explain_pieces(*patient); !words.empty()) return words;
+  if (const std::string words = explain_overflow(context, *patient); !words.empty()) return words;
   return explain_backward(context, *patient);
 }
 

@@ -89,6 +89,13 @@ std::string needs_later_key(const RunConfig& run) {
   return some ? "" : "no query sees another key than the first";
 }
 
+/// Of a causal layer: a part of the tokens gives outputs that are not all 0, whatever they are multiplied by.
+std::string needs_early_output(const RunConfig& run) {
+  if (!run.attention.causal) return needs_visible_key(run);
+  const bool some = some_row(run, [&](const DeclaredRow& row) { return row.query + 1 < run.T && !row.keys.empty(); });
+  return some ? "" : "no query before the last one may look at any key";
+}
+
 }  // namespace
 
 std::vector<FaultEntry> mixing_faults() {
@@ -109,7 +116,7 @@ std::vector<FaultEntry> mixing_faults() {
        {needs_two_tokens, needs_unlike_tokens},
        layer_fault<OutputsAveraged>()},
       {{"outputs-scaled-by-length", "outputs are multiplied by sqrt(T)", {"truncation", "reference-forward"}},
-       {needs_two_tokens, needs_visible_key},
+       {needs_two_tokens, needs_early_output},
        layer_fault<ScaledByLength>()},
       {{"residual-added", "the input is added to the output", {"reference-forward"}}, {}, layer_fault<ResidualAdded>()},
   };

@@ -30,7 +30,8 @@ double largest_score(const at::Tensor& q, const at::Tensor& k, const ScoreRules&
                      bool of_magnitudes) {
   const at::Tensor keys = for_query_heads(k, q.size(1)).transpose(-2, -1);
   const at::Tensor scaled = at::matmul(q, keys) * rules.scale;
-  at::Tensor size = of_magnitudes ? at::matmul(q.abs(), keys.abs()) * rules.scale : scaled.abs();
+  const bool by_sums = of_magnitudes || rules.softcap.has_value();
+  at::Tensor size = by_sums ? at::matmul(q.abs(), keys.abs()) * rules.scale : scaled.abs();
   if (rules.softcap.has_value()) {
     const at::Tensor flattened = at::tanh(scaled / *rules.softcap);
     size = size * (1.0 - flattened * flattened) + (flattened * *rules.softcap).abs();

@@ -13,8 +13,9 @@ namespace attn {
 
 /// By how many roundings the scores of q (B, H, T_q, d_k) and k (B, H_kv, T_k, d_k) may be off, as RoundingSize::score
 /// has it: the size of what each step adds up to. `of_magnitudes`: q and k carry roundings of their own, channel by
-/// channel, which do not cancel where the products do. A softcap flattens large scores. A bias counts by the weights of
-/// the keys it belongs to: a far key's large bias is rounded, but nobody looks at it.
+/// channel, which do not cancel where the products do. A softcap flattens large scores, roundings and all, and leaves
+/// small ones, whose products may be as large and cancel. A bias counts by the weights of the keys it belongs to: a far
+/// key's large bias is rounded, but nobody looks at it.
 double largest_score(const at::Tensor& q, const at::Tensor& k, const ScoreRules& rules, const at::Tensor& mask,
                      bool of_magnitudes = false);
 
