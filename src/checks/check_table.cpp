@@ -142,8 +142,8 @@ const std::vector<CheckEntry>& check_table() {
       {{"reference-backward", "the gradients of input and parameters equal those of the float64 loops", "parameters",
         "The loops have a backward pass of their own, written by hand, which gives the gradient of the input and "
         "of every parameter in the layout in which it is stored. One limit for all of them, from the largest "
-        "gradient of the layer, since some are 0 by right (that of a key bias), and from what one rounding of every "
-        "input does to them: a gradient is a sum over all tokens, whose terms may cancel."},
+        "gradient of the layer, since some are 0 by right (that of a key bias), and from what roundings of every input "
+        "do to them: a gradient is a sum over all tokens, whose terms may cancel."},
        check_reference_backward},
       {{"gradient", "autograd agrees with central differences in float64", "-",
         "The layer is rebuilt in float64; along random directions of the input and of each parameter the slope of "

@@ -19,14 +19,20 @@ at::Tensor scores_of(CheckContext& context, const CapturedSteps& steps) {
   return at::matmul(*q, for_query_heads(*k, config.H).transpose(-2, -1)) * config.scale();
 }
 
-/// How far the scaled scores of one query lie apart at most; 0 when they are not known.
+/// How far the scaled scores of one query lie apart at most, and from the 0 at which even_weights() has them beside a
+/// sink; 0 when they are not known.
 double spread_of_scores(CheckContext& context, const AttentionInput& input) {
   const at::NoGradGuard no_gradients;
   const std::optional<CapturedSteps> steps = context.subject().forward_with_steps(input);
   if (!steps.has_value()) return 0.0;
   const at::Tensor scores = scores_of(context, *steps);
   if (!scores.defined()) return 0.0;
-  return (scores.amax(-1).to(at::kDouble) - scores.amin(-1).to(at::kDouble)).max().item<double>();
+  at::Tensor largest = scores.amax(-1).to(at::kDouble), smallest = scores.amin(-1).to(at::kDouble);
+  if (context.config().sink) {
+    largest = largest.clamp_min(0.0);
+    smallest = smallest.clamp_max(0.0);
+  }
+  return (largest - smallest).max().item<double>();
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct ExactRun {
 std::optional<ExactRun> exact_run(CheckContext& context, Subject& subject, const AttentionInput& input);
 std::optional<ExactRun> exact_run(CheckContext& context);
 
-/// How far two honest float64 runs of the context's input may be apart; see CheckContext::reference() for when it can
-/// be told at all: absent where the layer does not show its parameters.
+/// How far two honest float64 runs of the context's input may be apart. Absent where the layer does not show its
+/// parameters.
 std::optional<ErrorBudget> exact_limit(CheckContext& context);
 
 }  // namespace attn

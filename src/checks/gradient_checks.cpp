@@ -87,7 +87,8 @@ struct Measured {
 Measured measured_slope(Slope& slope, const Target& target, const at::Tensor& u, double score) {
   constexpr double kRelativeStep = 1e-4;  // series cut off at h^4, rounding at eps/h: both about 1e-12
   constexpr double kRoundings = 64.0;
-  constexpr double kSmallBend = 1e-4, kFiner = 8.0;
+  constexpr double kSmallBend = 1e-4;  // of the slope: two widths that agree so well need no finer ones
+  constexpr double kFiner = 8.0;
   constexpr int kMostSteps = 5;
   const double level = target.value.detach().square().mean().sqrt().item<double>();
   Measured best;
@@ -127,6 +128,17 @@ void judge_target(Findings& findings, Slope& slope, const Target& target, double
                   format_number(by_autograd, 12));
   }
   findings.add("", comparison);
+}
+
+/// `count` items, in order: those whose queries see the most keys, of which padding leaves others with little to
+/// differ.
+std::vector<std::int64_t> fullest_items(CheckContext& context, std::int64_t count) {
+  const at::Tensor seen = context.visible().sum({1, 2, 3}).to(at::kCPU).expand({context.B()});
+  const at::Tensor chosen = seen.argsort(/*stable=*/true, /*dim=*/-1, /*descending=*/true).narrow(0, 0, count);
+  std::vector<std::int64_t> items;
+  for (std::int64_t n = 0; n < count; ++n) items.push_back(chosen[n].item<std::int64_t>());
+  std::sort(items.begin(), items.end());
+  return items;
 }
 
 // ---- causality-gradient ----
@@ -208,14 +220,19 @@ CheckResult check_gradient(CheckContext& context) {
   const std::unique_ptr<Subject> exact = context.subject().rebuild(Dtype::kFloat64);
   if (exact == nullptr) return not_applicable("the layer cannot be rebuilt in float64");
   exact->train(false);
-  // One item, and of a long one its first tokens: a backward pass that is wrong is wrong on these too.
+  // Where that is too much, fewer items, and of one long item its first tokens.
   constexpr double kForwards = 4.0 * 10.0;  // four for each of about ten targets
-  std::int64_t T = context.T();
-  while (T > 1 && kForwards * forward_cost(context.config(), 1, T) > context.budget(kDifferenceBudget)) T = (T + 1) / 2;
-  AttentionInput input = in_type(tokens_of(items_of(context.input(), 0, 1), 0, T), at::kDouble);
+  std::int64_t count = context.B(), T = context.T();
+  const auto too_much = [&] {
+    return kForwards * forward_cost(context.config(), count, T) > context.budget(kDifferenceBudget);
+  };
+  while (count > 1 && too_much()) count = (count + 1) / 2;
+  while (T > 1 && too_much()) T = (T + 1) / 2;
+  const AttentionInput items = chosen_items(context.input(), fullest_items(context, count));
+  AttentionInput input = in_type(tokens_of(items, 0, T), at::kDouble);
   input.x = input.x.clone();
   if (context.has_memory()) input.memory = input.memory.clone();
-  const at::Tensor d_output = context.draw({1, T, context.config().d_model}, Draw::kGradient).to(at::kDouble);
+  const at::Tensor d_output = context.draw({count, T, context.config().d_model}, Draw::kGradient).to(at::kDouble);
 
   Findings findings("difference of slopes");
   Slope slope(*exact, input, d_output);
@@ -227,6 +244,7 @@ CheckResult check_gradient(CheckContext& context) {
   const std::size_t inputs = context.has_memory() ? 2 : 1;
   findings.note((inputs == 2 ? "x, the memory and " : "x and ") + std::to_string(targets.size() - inputs) +
                 " parameters");
+  findings.tried(static_cast<std::size_t>(count), context.B(), "items");
   findings.tried(static_cast<std::size_t>(T), context.T(), "tokens");
   return findings.result();
 }

@@ -80,12 +80,16 @@ ErrorBudget limit_of(ReferenceRun& run, const std::vector<Compared>& all, Judged
   const double exact = 1e-12 * size.value() * std::sqrt(static_cast<double>(longest_sum));
   ErrorBudget limit =
       std::isfinite(plain_error) ? budget_of(plain_error, size, type, longest_sum) : cap_of(size, type, longest_sum);
-  if (judged == Judged::kGradients && run.gradient_rounding() > plain_error) {
-    const std::string source = "what one rounding of every input does to the gradients";
-    limit = budget_of(run.gradient_rounding(), size, type, longest_sum, source);
+  if (judged == Judged::kGradients && std::isfinite(plain_error)) {
+    // Some sixteen steps there and back round as the inputs are rounded once; errors add like the root of their number,
+    // four times one: twice here, doubled by budget_of().
+    const double two_roundings = 2.0 * run.gradient_rounding();
+    const std::string source = "what two roundings of every input do to the gradients";
+    const ErrorBudget by_rounding = budget_of(two_roundings, size, type, longest_sum, source);
+    if (by_rounding.max_abs > limit.max_abs) limit = by_rounding;
     // The cap is for the plain formula, which may be inexact; this is worked out in float64. A softcap far below the
     // scores goes beyond it: near saturation 1 - tanh^2 is a difference of almost equal numbers.
-    const double twice = 2.0 * run.gradient_rounding();
+    const double twice = 2.0 * two_roundings;
     if (twice > limit.max_abs) limit = {twice, "twice " + source + ", worked out in float64"};
   }
   if (type != at::kDouble || exact <= limit.max_abs) return limit;

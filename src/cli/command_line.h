@@ -15,13 +15,15 @@
 
 namespace attn {
 
-/// What a command works with. Results go to `out`, which reaches the real standard output whole, or not at all.
+/// What a command works with. Results go to `out`, which reaches the real standard output whole, or not at all, but for
+/// what send() has sent ahead.
 struct Streams {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
   bool color = false;            ///< standard output is a terminal, and the user has nothing against colour.
   bool err_is_terminal = false;  ///< then a progress line is welcome.
+  std::function<void()> send{};  ///< sends what is in `out` so far: the finished parts of long work.
 };
 
 using Action = std::function<ExitStatus(Streams&)>;

@@ -80,13 +80,18 @@ ExitStatus report(std::ostream& err, const std::exception_ptr& exception, bool d
   return failure.status;
 }
 
-/// Runs one command. Its results are collected first, so that a command that fails half way prints none of them.
+/// Runs one command. Its results are collected first, so that a command that fails half way prints none of them, but
+/// for the parts that it sends ahead.
 ExitStatus run_words(CommandLine& line, int argc, const char* const* argv, Streams& real) {
   const Action action = line.parse(argc, argv);
   std::ostringstream results;
-  Streams streams{real.in, results, real.err, real.color, real.err_is_terminal};
+  const auto send = [&] {
+    write_standard_output(real.out, results.str());
+    results.str("");
+  };
+  Streams streams{real.in, results, real.err, real.color, real.err_is_terminal, send};
   const ExitStatus status = action(streams);
-  write_standard_output(real.out, std::move(results).str());
+  send();
   return status;
 }
 
@@ -100,7 +105,7 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
   add_config_command(line);
   add_compare_command(line);
 
-  Streams streams{in, out, err, wants_color(out), is_error_terminal(err)};
+  Streams streams{in, out, err, wants_color(out), is_error_terminal(err), {}};
   ExitStatus status = ExitStatus::kFailure;
   try {
     status = run_words(line, argc, argv, streams);

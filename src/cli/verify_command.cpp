@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <utility>
@@ -61,39 +62,40 @@ ExitStatus exit_status(RunVerdict verdict) {
   return ExitStatus::kFailure;
 }
 
-/// Runs them one after the other. A run that cannot be carried out is a record of its own; of a single run the
-/// exception is kept too, for it ends the program.
-std::vector<VerifyRun> carry_out_all(const std::vector<PlannedRun>& planned, const VerifyTask& task, Streams& streams,
-                                     std::exception_ptr& single_failure) {
-  Progress progress(streams.err, streams.err_is_terminal, "building the layer");
-  std::vector<VerifyRun> runs;
-  for (const PlannedRun& run : planned) {
-    std::string where;
-    if (planned.size() > 1) {
-      where = ", run " + std::to_string(runs.size() + 1) + " of " + std::to_string(planned.size()) + ": " +
-              run_label(run.source, run.sweep);
-    }
-    try {
-      runs.push_back(carry_out(run, task, [&](const std::string& what) { progress.set(what + where); }));
-    } catch (...) {
-      if (planned.size() == 1) single_failure = std::current_exception();
-      runs.push_back(failed_run(run, std::current_exception()));
-    }
-  }
-  return runs;
+/// What a run has to say on standard error.
+void write_remarks(std::ostream& err, const VerifyRun& run, bool is_single) {
+  const std::string where = is_single ? "" : run_label(run);
+  if (const auto* result = std::get_if<VerifyResult>(&run.outcome)) write_notes(err, result->notes, where);
+  if (const auto* result = std::get_if<SelfTestResult>(&run.outcome)) write_notes(err, result->notes, where);
+  const auto* error = std::get_if<RunError>(&run.outcome);
+  if (error == nullptr || is_single) return;
+  const bool names_config = error->message.starts_with(printable(run.source) + ":");
+  err << "attn-cli: " << (names_config && run.sweep.empty() ? "" : where + ": ") << error->message << '\n';
 }
 
-/// What each run has to say on standard error.
-void write_remarks(std::ostream& err, const std::vector<VerifyRun>& runs) {
-  for (const VerifyRun& run : runs) {
-    const std::string where = runs.size() > 1 ? run_label(run) : "";
-    if (const auto* result = std::get_if<VerifyResult>(&run.outcome)) write_notes(err, result->notes, where);
-    if (const auto* result = std::get_if<SelfTestResult>(&run.outcome)) write_notes(err, result->notes, where);
-    const auto* error = std::get_if<RunError>(&run.outcome);
-    if (error == nullptr || runs.size() == 1) continue;
-    const bool names_config = error->message.starts_with(printable(run.source) + ":");
-    err << "attn-cli: " << (names_config && run.sweep.empty() ? "" : where + ": ") << error->message << '\n';
+/// Runs them one after the other, and tells of each as soon as it is done: on standard error, and to `finished`, so
+/// that nothing is lost with a run that takes too long. A run that cannot be carried out is a record of its own; of a
+/// single run the exception is kept too, for it ends the program.
+std::vector<VerifyRun> carry_out_all(const std::vector<PlannedRun>& planned, const VerifyTask& task, Streams& streams,
+                                     std::exception_ptr& single_failure,
+                                     const std::function<void(const VerifyRun&)>& finished) {
+  const bool is_single = planned.size() == 1;
+  std::vector<VerifyRun> runs;
+  for (const PlannedRun& run : planned) {
+    const std::string where = is_single ? ""
+                                        : ", run " + std::to_string(runs.size() + 1) + " of " +
+                                              std::to_string(planned.size()) + ": " + run_label(run.source, run.sweep);
+    try {
+      Progress progress(streams.err, streams.err_is_terminal, "building the layer" + where);
+      runs.push_back(carry_out(run, task, [&](const std::string& what) { progress.set(what + where); }));
+    } catch (...) {
+      if (is_single) single_failure = std::current_exception();
+      runs.push_back(failed_run(run, std::current_exception()));
+    }
+    write_remarks(streams.err, runs.back(), is_single);
+    finished(runs.back());
   }
+  return runs;
 }
 
 void write_picture(const std::optional<std::string>& path, const VerifyRun& run, std::ostream& err) {
@@ -168,23 +170,25 @@ ExitStatus run_verify(const VerifyCommandOptions& options, Streams& streams) {
       plan_runs(options.configs, options.common.set_words, options.sweep, streams.in);
   check_outputs(options, planned);
 
+  const TextOptions text{.verbose = options.verbose, .color = streams.color};
+  const bool is_single = planned.size() == 1, has_text = options.json != "-" && options.junit != "-";
   std::exception_ptr single_failure;
-  const std::vector<VerifyRun> runs = carry_out_all(planned, task, streams, single_failure);
-  write_remarks(streams.err, runs);
+  const std::vector<VerifyRun> runs =
+      carry_out_all(planned, task, streams, single_failure, [&](const VerifyRun& finished) {
+        if (!has_text || is_single) return;
+        write_block(streams.out, finished, text);
+        streams.send();
+      });
   const auto make_junit = [&] { return to_junit_text(runs); };
   if (single_failure) {
     write_record(options.junit == "-" ? std::nullopt : options.junit, make_junit, streams);
     std::rethrow_exception(single_failure);
   }
-  const bool single = runs.size() == 1;
-  const bool json_leaves_text = write_record(
-      options.json, [&] { return single ? to_json_text(runs.front()) : to_json_text(runs); }, streams);
-  const bool junit_leaves_text = write_record(options.junit, make_junit, streams);
+  write_record(
+      options.json, [&] { return is_single ? to_json_text(runs.front()) : to_json_text(runs); }, streams);
+  write_record(options.junit, make_junit, streams);
   write_picture(options.picture, runs.front(), streams.err);
-  if (json_leaves_text && junit_leaves_text) {
-    const TextOptions text{.verbose = options.verbose, .color = streams.color};
-    single ? write_text(streams.out, runs.front(), text) : write_text(streams.out, runs, text);
-  }
+  if (has_text) is_single ? write_text(streams.out, runs.front(), text) : write_summary(streams.out, runs, text);
   return exit_status(summarize(runs).worst);
 }
 

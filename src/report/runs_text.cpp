@@ -98,14 +98,15 @@ std::string verdict_of_all(const RunSummary& summary) {
 
 }  // namespace
 
-void write_text(std::ostream& out, const std::vector<VerifyRun>& runs, const TextOptions& options) {
+void write_block(std::ostream& out, const VerifyRun& run, const TextOptions& options) {
+  out << heading(run_label(run), options.color) << '\n';
+  std::visit(BlockText{out, options}, run.outcome);
+  out << '\n';
+}
+
+void write_summary(std::ostream& out, const std::vector<VerifyRun>& runs, const TextOptions& options) {
   SummaryTable table;
-  for (const VerifyRun& run : runs) {
-    out << heading(run_label(run), options.color) << '\n';
-    std::visit(BlockText{out, options}, run.outcome);
-    out << '\n';
-    table.add(run);
-  }
+  for (const VerifyRun& run : runs) table.add(run);
   const RunSummary summary = summarize(runs);
   out << heading("summary of " + std::to_string(summary.runs) + " runs", options.color) << "\n\n";
   write_table(out, table.columns());

@@ -21,7 +21,10 @@ void write_text(std::ostream& out, const AttentionTrace& trace, const TextOption
 /// One line a check, details under failures, one line of verdict. Of a self-test a table of the planted faults.
 void write_text(std::ostream& out, const VerifyRun& run, const TextOptions& options);
 
-/// Several: what is wrong in each (with `verbose` everything), then a table with a line a run, and one line of verdict.
-void write_text(std::ostream& out, const std::vector<VerifyRun>& runs, const TextOptions& options);
+/// One of several: what is wrong in it, with `verbose` everything.
+void write_block(std::ostream& out, const VerifyRun& run, const TextOptions& options);
+
+/// After the blocks: a table with a line a run, and one line of verdict.
+void write_summary(std::ostream& out, const std::vector<VerifyRun>& runs, const TextOptions& options);
 
 }  // namespace attn

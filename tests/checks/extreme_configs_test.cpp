@@ -53,6 +53,16 @@ INSTANTIATE_TEST_SUITE_P(
         // Their scores are small by cancelling, their roundings are not, and the softcap flattens all larger scores.
         std::pair{"SoftcapOfProductsThatCancel",
                   Words{"B=2", "T=6", "d_model=8", "H=2", "softcap=1", "scale=300", "seed=34"}},
+        // A norm of queries in one direction: every gradient of x is a difference of equal numbers.
+        std::pair{"NormedQueriesOfOneChannel",
+                  Words{"B=4", "T=9", "d_model=1", "H=1", "d_k=4", "qkv=separate", "qk_norm=true", "seed=148"}},
+        std::pair{"NormedQueriesUnderASoftcap",
+                  Words{"B=4", "T=15", "d_model=30", "H=6", "d_k=10", "causal=false", "qk_norm=true", "scale=106.37207",
+                        "softcap=0.01", "qk_norm_eps=1e-5", R"(mask={"kind": "prefix", "length": 8})",
+                        R"(rope={"theta": 2, "style": "adjacent"})"}},
+        // A bias puts all scores far below the sink, which takes the rows whole: no gradient is left to arrive.
+        std::pair{"SinkThatTakesWholeRows", Words{"B=1", "T=15", "d_model=4", "H=1", "dtype=float16", "bias=true",
+                                                  "scale=1000", "alibi=true", "sink=true"}},
         // The usual step of central differences is too wide there.
         std::pair{"SoftcapThatBendsWithinAStep",
                   Words{"B=2", "T=9", "d_model=16", "H=2", "softcap=0.01", "scale=100", "seed=18"}}),
@@ -61,7 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ExtremeConfigs, SelfTestsPlantNothingThatChangesNothing) {
   for (const Words& words : {Words{"B=2", "T=3", "d_model=4", "H=1", "mask=[[0,0,0],[0,0,0],[0,0,0]]"},
                              Words{"B=1", "T=4", "d_model=8", "H=2", "scale=100", "softcap=0.01"},
-                             Words{"B=1", "T=2", "d_model=8", "H=2", "mask=[[0,1],[0,1]]"}}) {
+                             Words{"B=1", "T=2", "d_model=8", "H=2", "mask=[[0,1],[0,1]]"},
+                             Words{"B=1", "T=2", "d_model=24", "H=3", "dtype=float16", "bias=true", "window=2",
+                                   "scale=65.82133", "sink=true"}}) {
     const SelfTestResult result = self_test(config_of(words).run);
     EXPECT_TRUE(result.passed()) << config_of(words).command();
   }
@@ -112,6 +124,13 @@ TEST(ExtremeConfigs, LengthsThatRoundingHidesAreCaughtInFloat64) {
   const CheckResult verdict = judge(run, factory, {"truncation"})[0];
   EXPECT_EQ(verdict.status, CheckStatus::kFail);
   EXPECT_NE(verdict.detail.find("a bug, not rounding"), std::string::npos) << verdict.detail;
+}
+
+/// The first item has one token to look at, whose weight is 1: no gradient goes back to its queries.
+TEST(ExtremeConfigs, SlopesAreThoseOfTheFullestItems) {
+  const RunConfig run = config_of({"B=2", "T=6", "d_model=24", "H=3", "padding=left", "lengths=[1,6]"}).run;
+  const VerifyResult verdict = verify_fault(run, "gradient-zero");
+  EXPECT_EQ(find(verdict.checks, "gradient").status, CheckStatus::kFail) << describe(verdict.checks);
 }
 
 TEST(ExtremeConfigs, OverflowIsNamed) {

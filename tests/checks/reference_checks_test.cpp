@@ -143,7 +143,7 @@ TEST(ReferenceChecks, HoldFloat32ToTheRoundingOfThePlainFormula) {
     EXPECT_GT(*result.measured, 0.0) << result.name;
     EXPECT_LE(*result.limit, 2e-5) << result.name;
     const bool is_gradient = result.name == "reference-backward";
-    const std::string reason = is_gradient ? "one rounding of every input" : "plain formula's error in float32";
+    const std::string reason = is_gradient ? "two roundings of every input" : "plain formula's error in float32";
     EXPECT_NE(result.limit_reason.find(reason), std::string::npos) << result.limit_reason;
     EXPECT_NE(result.detail.find("float64 "), std::string::npos) << result.detail;
   }

@@ -37,6 +37,18 @@ void expect_refused(const Outcome& outcome, int status) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
 }
 
+/// Keeps what had been written at each flush.
+class FlushedTexts : public std::stringbuf {
+ public:
+  std::vector<std::string> texts;
+
+ protected:
+  int sync() override {
+    texts.push_back(str());
+    return 0;
+  }
+};
+
 class InFreshFolder : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -302,6 +314,20 @@ TEST(Run, AnswersAFullStandardOutputWithThree) {
   const char* words[] = {"attn-cli", "--help"};
   EXPECT_EQ(run(2, words, in, out, err), 3);
   EXPECT_EQ(err.str(), "attn-cli: standard output: could not be written: No space left on device\n");
+}
+
+TEST(Run, TellsOfEachRunOfSeveralAsSoonAsItIsDone) {
+  const std::vector<const char*> words{"attn-cli",  "verify", "--set", "B=1",     "--set",    "T=3",     "--set",
+                                       "d_model=4", "--set",  "H=2",   "--sweep", "seed=1,2", "--check", "shapes"};
+  std::istringstream in;
+  std::ostringstream err;
+  FlushedTexts flushed;
+  std::ostream out(&flushed);
+  EXPECT_EQ(run(static_cast<int>(words.size()), words.data(), in, out, err), 0) << err.str();
+  ASSERT_GE(flushed.texts.size(), 2U);
+  EXPECT_NE(flushed.texts[0].find("seed=1"), std::string::npos);
+  EXPECT_EQ(flushed.texts[0].find("seed=2"), std::string::npos);
+  EXPECT_NE(flushed.texts[1].find("seed=2"), std::string::npos);
 }
 
 }  // namespace

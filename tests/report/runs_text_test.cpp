@@ -16,7 +16,8 @@ using testing::make_verify_result;
 
 std::string text_of(const std::vector<VerifyRun>& runs, const TextOptions& options = {}) {
   std::ostringstream out;
-  write_text(out, runs, options);
+  for (const VerifyRun& run : runs) write_block(out, run, options);
+  write_summary(out, runs, options);
   return out.str();
 }
 

@@ -15,7 +15,7 @@ namespace {
 template <typename Bits>
 std::vector<double> numbers(const std::string& dtype, const std::vector<Bits>& bits) {
   std::string bytes(bits.size() * sizeof(Bits), '\0');
-  std::memcpy(bytes.data(), bits.data(), bytes.size());
+  if (!bits.empty()) std::memcpy(bytes.data(), bits.data(), bytes.size());
   return numbers_of({"t", dtype, {static_cast<std::int64_t>(bits.size())}, bytes});
 }
 

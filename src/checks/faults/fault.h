@@ -60,6 +60,9 @@ const std::vector<FaultEntry>& fault_table();
 /// Throws ConfigError for an unknown name, with the nearest known one.
 const FaultEntry& fault_named(const std::string& name);
 
+/// Of q and k from N(0, 1), or normed and all alike, before a softcap.
+double usual_score(const AttentionConfig& layer);
+
 // What many faults need (fault_needs.cpp).
 std::string needs_visible_key(const RunConfig& run);     ///< else every weight and context is 0.
 std::string needs_competing_keys(const RunConfig& run);  ///< two for one query, or one beside a sink: else a score says

@@ -59,13 +59,17 @@ std::string needs_half_hidden_row(const RunConfig& run) {
   return some ? "" : "no query sees some keys and not others";
 }
 
+double usual_score(const AttentionConfig& layer) {
+  const auto d_k = static_cast<double>(layer.d_k());
+  return layer.scale() * (layer.qk_norm ? d_k : std::sqrt(d_k));
+}
+
 /// A score a hundred times as large as its softcap has the slope 0 in every format: 1 - tanh(100)^2 is 4e-87.
 std::string needs_slope(const RunConfig& run) {
   constexpr double kFlat = 100.0;
   const AttentionConfig& layer = run.attention;
   if (!layer.softcap.has_value()) return "";
-  const double usual_score = layer.scale() * std::sqrt(static_cast<double>(layer.d_k()));
-  if (usual_score < kFlat * *layer.softcap) return "";
+  if (usual_score(layer) < kFlat * *layer.softcap) return "";
   return "softcap " + format_number(*layer.softcap) + " flattens all scores: no gradient comes back through them";
 }
 

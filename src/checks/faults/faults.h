@@ -16,7 +16,7 @@ namespace attn {
 struct FaultInfo {
   std::string name;                    ///< "scale-none"
   std::string what;                    ///< one line: what the layer does wrong.
-  std::vector<std::string> caught_by;  ///< checks that must catch it wherever both apply.
+  std::vector<std::string> caught_by;  ///< checks that must catch it wherever both apply, unless softmax is saturated.
 };
 
 const std::vector<FaultInfo>& fault_list();

@@ -28,14 +28,22 @@ void judge_honest(SelfTestResult& result, const Experiment& experiment, HonestSt
   }
 }
 
+/// Scores so large that softmax gives one key everything: weights are 0 or 1, and a fault may leave what the check that
+/// it names looks at as it was. Then it is enough that any check catches it.
+bool is_saturated(const AttentionConfig& layer) {
+  constexpr double kSaturated = 32.0;
+  return std::min(usual_score(layer), layer.softcap.value_or(kSaturated)) >= kSaturated;
+}
+
 /// Runs the checks up to the first that fails, and of the others those that must.
 void judge_fault(FaultVerdict& verdict, const FaultEntry& fault, const Experiment& experiment,
                  const HonestStatuses& honest) {
   LayerSubject subject(experiment.config, fault.plant());
   CheckContext context(subject, experiment.config, experiment.input(experiment.x));
+  std::vector<std::string> named = fault.info.caught_by;
+  if (is_saturated(experiment.config.attention)) named.clear();
   for (const CheckEntry& check : check_table()) {
     const std::string& name = check.info.name;
-    const std::vector<std::string>& named = fault.info.caught_by;
     const bool must_catch =
         std::find(named.begin(), named.end(), name) != named.end() && honest.at(name) != CheckStatus::kNotApplicable;
     if (!verdict.caught_by.empty() && !must_catch) continue;

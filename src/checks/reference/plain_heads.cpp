@@ -65,7 +65,7 @@ at::Tensor normed(const at::Tensor& heads, const at::Tensor& weight, double eps,
   const std::vector<std::int64_t> axes =
       rules.norm_over_heads ? std::vector<std::int64_t>{1, -1} : std::vector<std::int64_t>{-1};
   const at::Tensor root = at::sqrt((wide * wide).mean(axes, /*keepdim=*/true) + eps);
-  const at::Tensor result = (wide / root).to(heads.scalar_type());
+  const at::Tensor result = (wide / (rules.norm_root_fixed ? root.detach() : root)).to(heads.scalar_type());
   return rules.norm_weighted ? result * weight : result;
 }
 

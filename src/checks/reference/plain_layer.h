@@ -79,6 +79,7 @@ struct LayerRules {
   NormRule norm = NormRule::kNone;
   bool norm_weighted = true;
   bool norm_over_heads = false;  ///< one norm over all heads of a token, not one a head.
+  bool norm_root_fixed = false;  ///< no gradient goes back through its root.
   std::optional<RopeConfig> rope;
   std::array<bool, 3> turned{true, true, false};  ///< which of q, k and v rope turns.
   std::array<at::Tensor, 3> positions;            ///< (T) each, by which it turns them; undefined: 0 ... T-1.

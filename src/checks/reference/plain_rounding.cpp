@@ -75,6 +75,13 @@ double gradient_change_by_rounding(const LayerInput& input, const at::Tensor& d_
       if (gradient.defined()) largest = std::max(largest, largest_finite(gradient - gradients.at(name)));
     }
   }
+  if (rules.norm == NormRule::kNone) return largest;
+  LayerRules without_root = rules;
+  without_root.norm_root_fixed = true;
+  for (const auto& [name, term] : plain_layer_backward(exact, without_root, exact_d_output)) {
+    const bool is_input = name == "x" || name == "memory";
+    if (is_input && term.defined()) largest = std::max(largest, epsilon_of(type) * largest_finite(term));
+  }
   return largest;
 }
 

@@ -26,7 +26,9 @@ RoundingSize rounding_size(const LayerInput& input, const PlainLayerOutput& outp
 /// is off by one rounding of `type`, up or down at random: an honest backward pass gives the exact gradients of such an
 /// input (backward error; Higham, Accuracy and Stability of Numerical Algorithms, 2002, 1.5). A gradient is a sum over
 /// all tokens, whose terms may cancel where their roundings do not, and this sees by how much. The largest of three
-/// tries, worked out in float64. `seed` as of at::Generator.
+/// tries, worked out in float64. `seed` as of at::Generator. With a norm of q and k at least one rounding of the
+/// input's gradient as it is before the norm takes away what lies along q and k: with one channel that is all of it,
+/// whatever the input.
 double gradient_change_by_rounding(const LayerInput& input, const at::Tensor& d_output, at::ScalarType type,
                                    std::uint64_t seed);
 

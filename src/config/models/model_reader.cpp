@@ -246,7 +246,7 @@ ModelConfig ModelReader::finish() {
   for (const Origin& origin : origins_) {
     if (origin.our_key.empty() || !is_given(origin.our_key)) result_.origins.push_back(origin.line);
   }
-  if (!looked_at.empty()) result_.origins.push_back(join(looked_at) + ": looked at, no key here follows from it");
+  if (!looked_at.empty()) result_.origins.push_back(join(looked_at) + ": looked at, no value here is taken from it");
   std::vector<std::string> not_read;  // what is not known first: a run cuts the line where it is long
   if (!unknown.empty()) not_read.push_back(join(unknown) + " (not known here)");
   if (!without_a_part.empty()) not_read.push_back(join(without_a_part) + " (no part in attention)");

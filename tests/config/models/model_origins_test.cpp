@@ -25,7 +25,7 @@ TEST(ModelOrigins, SaysWhereEachKeyIsFrom) {
   EXPECT_TRUE(says(config,
                    "not read: /architectures, /hidden_act, /intermediate_size, /mlp_bias, /pretraining_tp, "
                    "/rms_norm_eps, /tie_word_embeddings, /use_cache, /vocab_size (no part in attention)"));
-  EXPECT_TRUE(says(config, "/num_hidden_layers: looked at, no key here follows from it"));
+  EXPECT_TRUE(says(config, "/num_hidden_layers: looked at, no value here is taken from it"));
   EXPECT_TRUE(
       says(config, "max_seq_len is not taken from /max_position_embeddings, 131072: a longer T is noted, not refused"));
   EXPECT_TRUE(says(model("llama", R"("vocab_size": 8, "fine_tuned_by": "us")"),
