@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "checks/exact_run.h"
 #include "checks/reference/plain_attention.h"
 #include "checks/reference_run.h"
 #include "experiment/random_input.h"
@@ -55,8 +56,7 @@ ReferenceRun& CheckContext::reference() {
 
 ReferenceRun* CheckContext::exact_reference() {
   if (!exact_reference_made_ && x().scalar_type() != at::kDouble) {
-    if (std::unique_ptr<Subject> exact = subject_->rebuild(Dtype::kFloat64)) {
-      exact->train(false);
+    if (std::unique_ptr<Subject> exact = rebuilt_in_float64(*subject_)) {
       exact_reference_ = std::make_shared<ReferenceRun>(*this, std::move(exact), reference());
     }
   }

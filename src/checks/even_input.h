@@ -13,7 +13,8 @@ struct EvenInput {
 };
 
 /// The run's sizes and padding: small numbers from N(0, 1), made smaller until the scaled scores of every query lie
-/// within 1 of each other. A layer that shows neither scores nor q and k gets numbers of size 1/16.
+/// within 1 of each other, and of 0 where a sink competes with them. A layer that shows neither scores nor q and k gets
+/// numbers of size 1/16.
 EvenInput even_input(CheckContext& context);
 
 /// The weights that queries give their keys when all q k^T are 0, by the declared mask, ALiBi and sinks:

@@ -8,11 +8,16 @@
 
 namespace attn {
 
+std::unique_ptr<Subject> rebuilt_in_float64(Subject& subject) {
+  std::unique_ptr<Subject> exact = subject.rebuild(Dtype::kFloat64);
+  if (exact != nullptr) exact->train(false);
+  return exact;
+}
+
 std::optional<ExactRun> exact_run(CheckContext& context, Subject& subject, const AttentionInput& input) {
   if (context.x().scalar_type() == at::kDouble) return std::nullopt;
-  std::unique_ptr<Subject> exact = subject.rebuild(Dtype::kFloat64);
+  std::unique_ptr<Subject> exact = rebuilt_in_float64(subject);
   if (exact == nullptr) return std::nullopt;
-  exact->train(false);
   return ExactRun{std::move(exact), in_type(input, at::kDouble)};
 }
 

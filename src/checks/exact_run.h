@@ -8,8 +8,11 @@
 
 namespace attn {
 
+/// The subject rebuilt in float64, in eval mode; null when it cannot be rebuilt.
+std::unique_ptr<Subject> rebuilt_in_float64(Subject& subject);
+
 struct ExactRun {
-  std::unique_ptr<Subject> subject;  ///< in eval mode.
+  std::unique_ptr<Subject> subject;  ///< rebuilt_in_float64()
   AttentionInput input;              ///< float64
 };
 

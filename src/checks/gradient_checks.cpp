@@ -9,6 +9,7 @@
 
 #include "checks/check_context.h"
 #include "checks/even_input.h"
+#include "checks/exact_run.h"
 #include "checks/reference/number_format.h"
 #include "checks/reference_run.h"
 #include "checks/sampling.h"
@@ -217,9 +218,8 @@ bool gradients_of_rows(CheckContext& context, const AttentionInput& input, const
 }  // namespace
 
 CheckResult check_gradient(CheckContext& context) {
-  const std::unique_ptr<Subject> exact = context.subject().rebuild(Dtype::kFloat64);
+  const std::unique_ptr<Subject> exact = rebuilt_in_float64(context.subject());
   if (exact == nullptr) return not_applicable("the layer cannot be rebuilt in float64");
-  exact->train(false);
   // Where that is too much, fewer items, and of one long item its first tokens.
   constexpr double kForwards = 4.0 * 10.0;  // four for each of about ten targets
   std::int64_t count = context.B(), T = context.T();
